@@ -1,0 +1,1 @@
+"""The cost model: AST graph, features, graph network, baselines, metrics."""

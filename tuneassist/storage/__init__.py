@@ -1,0 +1,1 @@
+"""The store: schema as migrations, rows in and out, queries over history."""

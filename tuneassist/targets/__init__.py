@@ -1,0 +1,1 @@
+"""What it is tuned for: native detection, target specs, and the doctor's checks."""

@@ -1,0 +1,1 @@
+"""Everything that drives TVM: the engine process, the zygote, the search."""

@@ -1,0 +1,1 @@
+"""What can be tuned: the catalogue, operator specs, and their TVM and PyTorch forms."""
