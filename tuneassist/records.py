@@ -176,6 +176,8 @@ class Trial:
     correct: bool | None = None
     """Whether its output matched the reference; None: not checked."""
     peak_rss_bytes: int | None = None
+    module_hash: str = ""
+    """Identifies the scheduled module: equal hashes are equal programs, whatever their traces."""
     id: int | None = None
 
 

@@ -25,12 +25,12 @@ class Store(Protocol):
     def workload_id(
         self,
         *,
-        hash: str,
+        hash: str,  # noqa: A002
         name: str,
         spec: str,
         op: str,
         flops: int,
-        mod_json: str,  # noqa: A002
+        mod_json: str,
     ) -> int:
         """`hash` identifies; the other columns are those of the first time it was seen."""
         ...
