@@ -1,0 +1,36 @@
+"""The one adapter to TVM: everything that we use of it is imported here, and from here by the rest.
+
+Importing this module costs an `import tvm` (about a second) and no torch. MetaSchedule lives at
+`tvm.meta_schedule` or `tvm.s_tir.meta_schedule` depending on the release: only this module knows.
+"""
+
+from __future__ import annotations
+
+from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
+
+with torch_hidden():
+    import tvm
+from tvm import te, tirx, topi
+from tvm.ir.utils import derived_object
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.schedule import Trace
+from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+
+IRModule = tvm.IRModule
+Target = tvm.target.Target
+
+__all__ = [
+    "IRModule",
+    "RemoveWeightLayoutRewriteBlock",
+    "Schedule",
+    "Target",
+    "Trace",
+    "derived_object",
+    "load_tensor_intrinsics",
+    "ms",
+    "te",
+    "tirx",
+    "topi",
+    "tvm",
+]
