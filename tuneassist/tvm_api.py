@@ -10,6 +10,7 @@ from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
 
 with torch_hidden():
     import tvm
+import tvm_ffi
 from tvm import te, tirx, topi
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule
@@ -17,6 +18,8 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import Trace
 from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 
+structural_equal = tvm_ffi.structural_equal
+structural_hash = tvm_ffi.structural_hash
 IRModule = tvm.IRModule
 Target = tvm.target.Target
 
@@ -29,6 +32,8 @@ __all__ = [
     "derived_object",
     "load_tensor_intrinsics",
     "ms",
+    "structural_equal",
+    "structural_hash",
     "te",
     "tirx",
     "topi",
