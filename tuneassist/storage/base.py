@@ -8,7 +8,7 @@ Durability: when a writing method returns, its row survives a kill of this proce
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from tuneassist.records import Machine, Round, Run, RunSettings, RunStatus, TargetInfo, Task, Trial
@@ -70,6 +70,10 @@ class Store(Protocol):
 
     # trials
     def add_trial(self, trial: Trial) -> int: ...
+    def add_trials(self, trials: Iterable[Trial]) -> int:
+        """Add all or, if one is refused, none (an import); return how many."""
+        ...
+
     def update_measurement(self, trial_id: int, *, run_secs: Sequence[float], best_of: float) -> None:
         """Replace the repeats of an ok trial (it was measured again)."""
         ...
