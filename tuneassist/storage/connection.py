@@ -92,7 +92,7 @@ def _connect_readonly(path: Path, busy_timeout_secs: float) -> sqlite3.Connectio
         conn.close()
         wal = path.with_name(f"{path.name}-wal")
         unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-        if error.sqlite_errorcode & 0xFF not in unwritable or (wal.exists() and wal.stat().st_size):
+        if error.sqlite_errorcode & 0xFF not in unwritable or (wal.is_file() and wal.stat().st_size):
             raise
         # A file in WAL mode on a read-only medium can be read only if we vouch that nobody writes it.
         conn = sqlite3.connect(f"{uri}?immutable=1", uri=True, timeout=busy_timeout_secs)

@@ -330,5 +330,5 @@ def no_such_run(conn: sqlite3.Connection, run_id: int, path: str) -> UsageError:
         return UsageError(
             f"There is no run {run_id}: {path} holds no run.", remedy="Tune something first, or name --db."
         )
-    ids = ", ".join(str(row[0]) for row in sorted(near))
+    ids = ", ".join(str(near_id) for near_id in sorted(row[0] for row in near))
     return UsageError(f"There is no run {run_id}.", remedy=f"Nearest: {ids}; `tuneassist history` lists all.")
