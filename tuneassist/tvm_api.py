@@ -15,21 +15,25 @@ from tvm import te, tirx, topi
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.analysis import estimate_tir_flops
 from tvm.s_tir.schedule import Trace
 from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 
 structural_equal = tvm_ffi.structural_equal
 structural_hash = tvm_ffi.structural_hash
 IRModule = tvm.IRModule
+PrimFunc = tirx.PrimFunc
 Target = tvm.target.Target
 
 __all__ = [
     "IRModule",
+    "PrimFunc",
     "RemoveWeightLayoutRewriteBlock",
     "Schedule",
     "Target",
     "Trace",
     "derived_object",
+    "estimate_tir_flops",
     "load_tensor_intrinsics",
     "ms",
     "structural_equal",
