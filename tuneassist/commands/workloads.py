@@ -1,0 +1,146 @@
+"""`tuneassist workloads`: what can be tuned, with its arithmetic and its memory traffic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tuneassist.commands._options import json_option, print_json
+from tuneassist.records import TensorSpec, WorkloadInfo
+from tuneassist.ui.format import count
+from tuneassist.workloads.operators import OPERATORS
+from tuneassist.workloads.spec import list_workloads, prepacked, unknown_workload
+
+_NARROW = 100
+"""Below this many columns a table row is folded into fewer cells."""
+
+
+@click.command("workloads")
+@click.argument("filter", required=False)
+@click.option("--kinds", is_flag=True, help="List the operator kinds with their parameters instead.")
+@json_option
+def command(filter: str | None, kinds: bool, as_json: bool) -> None:  # noqa: A002
+    """List workloads with their shapes, FLOPs and arithmetic intensity.
+
+    FILTER is part of a name, a network or an operator kind; a pattern such as 'resnet18.c?'; or a whole
+    spec, such as resnet18.c2:layout=NHWC or matmul:m=512,n=512,k=512. Any workload listed takes
+    parameters that way.
+
+    FLOPs are of one call, a multiply-add counting as two; bytes are of all inputs and the output; * marks
+    a weight that the tuner may pre-pack, since it is a constant in deployment (parameter prepack).
+    """
+    if kinds:
+        _list_kinds(filter, as_json)
+        return
+    found = list_workloads(filter)
+    if not found:
+        raise unknown_workload(filter or "")
+    if as_json:
+        print_json({"workloads": [as_dict(info) for info in found]})
+    elif sys.stdout.isatty():
+        _print_table(found)
+    else:
+        _print_lines(found)
+
+
+def as_dict(info: WorkloadInfo) -> dict[str, Any]:
+    """One workload as the JSON output shows it."""
+    return {
+        "name": info.name,
+        "spec": info.spec,
+        "op": info.op,
+        "network": info.network,
+        "dtype": _dtype(info),
+        "inputs": [_tensor(tensor) for tensor in info.inputs],
+        "output": _tensor(info.output),
+        "flops": info.flops,
+        "bytes": info.bytes,
+        "intensity": info.intensity,
+        "prepacked": prepacked(info) or None,
+    }
+
+
+def _tensor(tensor: TensorSpec) -> dict[str, Any]:
+    return {"name": tensor.name, "shape": list(tensor.shape), "dtype": tensor.dtype}
+
+
+def _dtype(info: WorkloadInfo) -> str:
+    return info.inputs[0].dtype if info.inputs else info.output.dtype
+
+
+def shape_text(info: WorkloadInfo) -> str:
+    """Shapes of the inputs and the output on one line; a star marks the input that may be pre-packed."""
+    if not info.inputs:
+        return "known when the file is loaded"
+    packed = prepacked(info)
+    inputs = ", ".join(_extents(tensor) + ("*" if tensor.name == packed else "") for tensor in info.inputs)
+    return f"{inputs} -> {_extents(info.output)}"
+
+
+def _extents(tensor: TensorSpec) -> str:
+    return "x".join(map(str, tensor.shape))
+
+
+def _print_table(found: Iterable[WorkloadInfo]) -> None:
+    console = Console()
+    narrow = console.width < _NARROW
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("Workload", style="cyan", overflow="fold")
+    table.add_column("Shapes", overflow="fold", ratio=1)
+    if not narrow:
+        table.add_column("dtype")
+    for heading in ("FLOPs", "Bytes", "FLOP/B"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for info in found:
+        dtype = _dtype(info)
+        shapes = shape_text(info)
+        if narrow and dtype not in ("float32", ""):
+            shapes = f"{shapes} {dtype}"
+        row = [info.name, shapes, *(() if narrow else (dtype,))]
+        table.add_row(*row, count(info.flops), f"{count(info.bytes)}B", f"{info.intensity:.1f}")
+    console.print(table)
+    console.print("[dim]* the tuner may pre-pack this weight" + ("; float32 unless named" if narrow else ""))
+
+
+def _print_lines(found: Iterable[WorkloadInfo]) -> None:
+    """One workload a line, cells separated by tabs, numbers in full."""
+    click.echo("\t".join(("name", "shapes", "dtype", "flops", "bytes", "intensity")))
+    for info in found:
+        numbers = (str(info.flops), str(info.bytes), f"{info.intensity:.2f}")
+        click.echo("\t".join((info.name, shape_text(info), _dtype(info), *numbers)))
+
+
+def _list_kinds(filter: str | None, as_json: bool) -> None:  # noqa: A002
+    wanted = (filter or "").lower()
+    exact = OPERATORS.get(wanted)
+    kinds = [exact] if exact else [operator for operator in OPERATORS.values() if wanted in operator.kind]
+    if not kinds:
+        raise unknown_workload(filter or "")
+    if as_json:
+        print_json(
+            {
+                "kinds": [
+                    {
+                        "kind": operator.kind,
+                        "summary": operator.summary,
+                        "parameters": [
+                            {"name": p.name, "default": p.default, "accepts": p.accepts, "help": p.help}
+                            for p in operator.params
+                        ],
+                    }
+                    for operator in kinds
+                ]
+            }
+        )
+        return
+    for operator in kinds:
+        click.echo(f"{operator.kind}: {operator.summary}")
+        for param in operator.params:
+            default = "required" if param.default is None else f"default {param.default}"
+            meaning = f"{param.help}; " if param.help else ""
+            click.echo(f"    {param.name}: {meaning}{param.accepts} ({default})")
