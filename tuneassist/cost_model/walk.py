@@ -1,0 +1,437 @@
+"""One pass over a scheduled module: its tree of nodes, and each statement's accesses along its loops.
+
+What costs here is reading fields across TVM's FFI (about 0.1 us each), so each is read once, nodes are
+told apart by their class, and variables by their handle. TVM itself is not imported: only the objects
+given are touched.
+
+An index expression is not analysed symbolically. It is evaluated with numpy at 2L + 1 points of the L
+loops around the statement: all loops at 0, each loop alone at 1, each loop alone at its last iteration.
+The differences are each loop's stride and span.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+
+NODE_TYPES = (
+    "root", "loop", "block", "store", "load", "if", "alloc", "call",
+    "add", "mul", "div", "minmax", "compare", "select", "math", "cast", "bits", "unknown",
+)  # fmt: skip
+"""Types of AST nodes; a node's type id is the position here. Append only: checkpoints depend on it."""
+TYPE_ID = {name: index for index, name in enumerate(NODE_TYPES)}
+
+SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = range(5)
+
+_ARITHMETIC = {
+    "Add": "add", "Sub": "add", "Mul": "mul", "Div": "div", "Mod": "div", "FloorDiv": "div", "FloorMod": "div",
+    "Min": "minmax", "Max": "minmax", "EQ": "compare", "NE": "compare", "LT": "compare", "LE": "compare",
+    "GT": "compare", "GE": "compare", "And": "compare", "Or": "compare", "BitwiseAnd": "bits",
+    "BitwiseOr": "bits", "BitwiseXor": "bits", "LShift": "bits", "RShift": "bits",
+}  # fmt: skip
+_LEAVES = frozenset(("IntImm", "FloatImm", "StringImm", "Var", "SizeVar"))
+_CALLS = {
+    "if_then_else": "select", "likely": "select", "fma": "mul", "shift_left": "bits", "shift_right": "bits",
+    "bitwise_and": "bits", "bitwise_or": "bits", "bitwise_xor": "bits", "bitwise_not": "bits",
+    "reinterpret": "cast", "pow": "math", "sqrt": "math", "rsqrt": "math", "exp": "math", "exp2": "math",
+    "log": "math", "log2": "math", "tanh": "math", "sigmoid": "math", "erf": "math", "fabs": "math",
+    "floor": "math", "ceil": "math", "round": "math", "sin": "math", "cos": "math",
+}  # fmt: skip
+
+
+class Loop(NamedTuple):
+    """A loop of more than one iteration."""
+
+    node: int
+    extent: int
+    kind: int
+    unroll_max_step: int
+    unroll_explicit: int
+
+
+class Access(NamedTuple):
+    """One load or store of a buffer."""
+
+    node: int
+    buffer: int
+    """Index into `Walk.buffers`."""
+    store: bool
+    dims: int
+
+
+@dataclass(slots=True)
+class Statement:
+    """A store, a branch or an evaluated call, with what it touches: the store's access first."""
+
+    node: int
+    loops: tuple[Loop, ...]
+    """Innermost first."""
+    accesses: list[Access] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+    """Of each dimension of each access in turn, the index at the points: an int or an array (2L + 1,)."""
+    ops: Counter[str] = field(default_factory=Counter)
+
+
+class Buffer(NamedTuple):
+    """A buffer as declared."""
+
+    shape: tuple[int, ...]
+    itemsize: float
+    is_float: bool
+    local: bool
+    """Allocated within the function."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """A module as flat lists."""
+
+    types: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    loops: list[Loop] = field(default_factory=list)
+    blocks: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
+    """node, spatial iters, reduction iters, other iters, has init, has predicate, annotations."""
+    statements: list[Statement] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    ops: list[tuple[int, int, int]] = field(default_factory=list)
+    """node, how many of its kind, statement."""
+    allocs: list[tuple[int, int]] = field(default_factory=list)
+    """node, buffer."""
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Classes that this version does not know, and how often each was seen."""
+    labels: list[str] | None = None
+
+
+def walk(mod: Any, *, labelled: bool = False) -> Walk:
+    """Read a scheduled module in block form.
+
+    Args:
+        mod: A `tvm.IRModule`; every PrimFunc in it is walked under one root.
+        labelled: Whether to keep a readable label for each node (reading names is slow).
+    """
+    walker = _Walker(labelled)
+    for _, function in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint)):
+        if type(function).__name__ == "PrimFunc":
+            walker.statement(function.body, 0)
+        else:
+            walker.unknown(function, 0)
+    return walker.walk
+
+
+class _Walker:
+    def __init__(self, labelled: bool) -> None:
+        self.walk = Walk(labels=[] if labelled else None)
+        self._path: list[Loop] = []
+        self._loop_of: dict[int, int] = {}
+        """Depth in the path of each loop variable, by handle; -1 for a loop of one iteration."""
+        self._bound: dict[int, Any] = {}
+        """Expression of each block iteration variable, by handle."""
+        self._buffer_of: dict[int, int] = {}
+        self._local: set[int] = set()
+        # Points of the statement at hand, and what variables are worth there.
+        self._points: IntArray = np.zeros((0, 1), dtype=np.int64)
+        self._values: dict[int, Any] = {}
+        self.node("root", -1, "function")
+
+    def node(self, kind: str, parent: int, label: str = "") -> int:
+        walk = self.walk
+        walk.types.append(TYPE_ID[kind])
+        walk.parents.append(parent)
+        if walk.labels is not None:
+            walk.labels.append(label or kind)
+        return len(walk.types) - 1
+
+    def unknown(self, obj: Any, parent: int) -> None:
+        name = type(obj).__name__
+        self.walk.unknown[name] += 1
+        self.node("unknown", parent, name)
+
+    # statements
+
+    def statement(self, stmt: Any, parent: int) -> None:
+        visit = _STATEMENTS.get(type(stmt).__name__)
+        if visit is None:
+            self._generic(stmt, parent)
+        else:
+            visit(self, stmt, parent)
+
+    def _generic(self, stmt: Any, parent: int) -> None:
+        """A statement class never seen: counted, and what it holds is walked as far as it looks known."""
+        self.unknown(stmt, parent)
+        node = len(self.walk.types) - 1
+        for name in ("body", "then_case", "else_case"):
+            inner = getattr(stmt, name, None)
+            if inner is not None and type(inner).__name__ in _STATEMENTS:
+                self.statement(inner, node)
+
+    def seq(self, stmt: Any, parent: int) -> None:
+        for inner in stmt.seq:
+            self.statement(inner, parent)
+
+    def loop(self, stmt: Any, parent: int) -> None:
+        extent_node = stmt.extent
+        extent = extent_node.value if type(extent_node).__name__ == "IntImm" else 1
+        var = stmt.loop_var
+        handle = hash(var)
+        max_step = explicit = 0
+        annotations = stmt.annotations
+        if len(annotations):
+            max_step = int(annotations.get("pragma_auto_unroll_max_step", 0))
+            explicit = int(annotations.get("pragma_unroll_explicit", 0))
+        if extent == 1 and not max_step:
+            # Nothing of it is left in the compiled kernel.
+            self._loop_of[handle] = -1
+            self.statement(stmt.body, parent)
+            return
+        walk = self.walk
+        before = (len(walk.types), len(walk.statements))
+        kind = min(int(stmt.kind), THREAD)
+        label = f"for {var.name} in {extent}" if walk.labels is not None else ""
+        loop = Loop(self.node("loop", parent, label), extent, kind, max_step, explicit)
+        self._loop_of[handle] = len(self._path)
+        self._path.append(loop)
+        walk.loops.append(loop)
+        self.statement(stmt.body, loop.node)
+        self._path.pop()
+        if len(walk.statements) == before[1] and len(walk.types) == before[0] + 1:
+            self._drop_last(loop)
+
+    def _drop_last(self, loop: Loop) -> None:
+        """Forget a loop in which nothing is left."""
+        walk = self.walk
+        walk.types.pop()
+        walk.parents.pop()
+        walk.loops.remove(loop)
+        if walk.labels is not None:
+            walk.labels.pop()
+
+    def realize(self, stmt: Any, parent: int) -> None:
+        self.block(stmt.block, parent, stmt)
+
+    def block(self, block: Any, parent: int, realize: Any = None) -> None:
+        annotations = block.annotations
+        n_annotations = len(annotations)
+        if n_annotations and "meta_schedule.layout_rewrite_preproc" in annotations:
+            # Compilation removes it: the weight is stored in the new layout beforehand.
+            return
+        kinds = [0, 0, 0]
+        iter_vars = block.iter_vars
+        if len(iter_vars):
+            values = realize.iter_values if realize is not None else ()
+            for iter_var, value in zip(iter_vars, values, strict=False):
+                var = iter_var.var
+                self._bound[hash(var)] = value
+                iter_type = int(iter_var.iter_type)
+                kinds[0 if iter_type == 0 else 1 if iter_type == 2 else 2] += 1
+        init = block.init
+        predicate = realize is not None and type(realize.predicate).__name__ != "IntImm"
+        node = parent
+        if parent or len(iter_vars) or n_annotations:
+            label = f"block {block.name_hint}" if self.walk.labels is not None else ""
+            node = self.node("block", parent, label)
+            self.walk.blocks.append((node, *kinds, int(init is not None), int(predicate), n_annotations))
+        for buffer in block.alloc_buffers:
+            self._local.add(hash(buffer))
+            label = f"alloc {buffer.name}" if self.walk.labels is not None else ""
+            self.walk.allocs.append((self.node("alloc", node, label), self._buffer(buffer)))
+        if init is not None:
+            self.statement(init, node)
+        self.statement(block.body, node)
+
+    def store(self, stmt: Any, parent: int) -> None:
+        buffer = stmt.buffer
+        label = f"store {buffer.name}" if self.walk.labels is not None else ""
+        node = self.node("store", parent, label)
+        statement = self._begin(node)
+        self._access(node, buffer, stmt.indices, statement, store=True)
+        self._operands(stmt.value, statement)
+        self._finish(statement)
+
+    def evaluate(self, stmt: Any, parent: int) -> None:
+        value = stmt.value
+        if type(value).__name__ in _LEAVES:
+            return
+        statement = self._begin(self.node("call", parent))
+        self._operands(value, statement)
+        self._finish(statement)
+
+    def branch(self, stmt: Any, parent: int) -> None:
+        node = self.node("if", parent)
+        statement = self._begin(node)
+        self._operands(stmt.condition, statement)
+        self._finish(statement)
+        self.statement(stmt.then_case, node)
+        if stmt.else_case is not None:
+            self.statement(stmt.else_case, node)
+
+    def let(self, stmt: Any, parent: int) -> None:
+        self._bound[hash(stmt.var)] = stmt.value
+        body = getattr(stmt, "body", None)
+        if body is not None:
+            self.statement(body, parent)
+
+    def attribute(self, stmt: Any, parent: int) -> None:
+        self.statement(stmt.body, parent)
+
+    # statements' expressions
+
+    def _begin(self, node: int) -> Statement:
+        loops = tuple(reversed(self._path))
+        depth = len(loops)
+        if len(self._points) != depth:
+            self._points = np.zeros((depth, 2 * depth + 1), dtype=np.int64)
+        points = self._points
+        for position, loop in enumerate(loops):
+            points[position, 1 + position] = 1
+            points[position, 1 + depth + position] = loop.extent - 1
+        self._values = {}
+        return Statement(node, loops)
+
+    def _finish(self, statement: Statement) -> None:
+        index = len(self.walk.statements)
+        for kind, count in statement.ops.items():
+            self.walk.ops.append((self.node(kind, statement.node), count, index))
+        self.walk.statements.append(statement)
+
+    def _operands(self, expr: Any, statement: Statement) -> None:
+        """Count the arithmetic of an expression and note its loads."""
+        try:
+            self._expression(expr, statement)
+        except RecursionError:
+            self.walk.unknown["nested too deeply"] += 1
+
+    def _expression(self, expr: Any, statement: Statement) -> None:
+        name = type(expr).__name__
+        kind = _ARITHMETIC.get(name)
+        if kind is not None:
+            statement.ops[kind] += 1
+            self._expression(expr.a, statement)
+            self._expression(expr.b, statement)
+        elif name == "TensorLoad":
+            self._load(expr, statement)
+        elif name in _LEAVES:
+            return
+        elif name == "Call":
+            statement.ops[_call_kind(expr.op)] += 1
+            for arg in expr.args:
+                self._expression(arg, statement)
+        elif name == "Select":
+            statement.ops["select"] += 1
+            for arg in (expr.condition, expr.true_value, expr.false_value):
+                self._expression(arg, statement)
+        elif name in ("Cast", "Broadcast", "Not"):
+            statement.ops["cast" if name == "Cast" else "compare"] += 1
+            self._expression(expr.a if name == "Not" else expr.value, statement)
+        elif name == "Let":
+            self._bound[hash(expr.var)] = expr.value
+            self._expression(expr.value, statement)
+            self._expression(expr.body, statement)
+        elif name == "Ramp":
+            self._expression(expr.base, statement)
+        else:
+            self.walk.unknown[name] += 1
+            statement.ops["unknown"] += 1
+
+    def _load(self, expr: Any, statement: Statement) -> None:
+        buffer = expr.source
+        label = f"load {buffer.name}" if self.walk.labels is not None else ""
+        node = self.node("load", statement.node, label)
+        self._access(node, buffer, expr.indices, statement, store=False)
+        for index in expr.indices:
+            if type(index).__name__ == "TensorLoad":
+                self._load(index, statement)
+
+    def _access(self, node: int, buffer: Any, indices: Any, statement: Statement, *, store: bool) -> None:
+        values = [self._value(index) for index in indices] or [0]
+        statement.values += values
+        statement.accesses.append(Access(node, self._buffer(buffer), store, len(values)))
+
+    def _buffer(self, buffer: Any) -> int:
+        handle = hash(buffer)
+        known = self._buffer_of.get(handle)
+        if known is None:
+            type_ = buffer.ty
+            shape = tuple(d.value if type(d).__name__ == "IntImm" else 1 for d in type_.shape) or (1,)
+            bits, is_float = _dtype(type_.dtype)
+            known = self._buffer_of[handle] = len(self.walk.buffers)
+            self.walk.buffers.append(Buffer(shape, bits / 8, is_float, handle in self._local))
+        return known
+
+    def _value(self, expr: Any) -> Any:
+        """The expression at the points: an int, or an array (2L + 1,). What is unknown counts as 0."""
+        name = type(expr).__name__
+        if name == "Var":
+            return self._variable(expr)
+        if name == "IntImm":
+            return expr.value
+        operate = _INTEGER.get(name)
+        if operate is not None:
+            return operate(self._value(expr.a), self._value(expr.b))
+        if name == "Cast":
+            return self._value(expr.value)
+        if name == "Ramp":
+            return self._value(expr.base)
+        return 0
+
+    def _variable(self, var: Any) -> Any:
+        handle = hash(var)
+        value = self._values.get(handle)
+        if value is None:
+            depth = self._loop_of.get(handle)
+            if depth is not None:
+                value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth]
+            else:
+                bound = self._bound.get(handle)
+                value = 0 if bound is None else self._value(bound)
+            self._values[handle] = value
+        return value
+
+
+def _divide(a: Any, b: Any) -> Any:
+    return a // b if np.all(b) else 0
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    return a % b if np.all(b) else 0
+
+
+_INTEGER = {
+    "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b,
+    "FloorDiv": _divide, "Div": _divide, "FloorMod": _modulo, "Mod": _modulo,
+    "Min": np.minimum, "Max": np.maximum,
+}  # fmt: skip
+
+_STATEMENTS = {
+    "SeqStmt": _Walker.seq, "For": _Walker.loop, "SBlockRealize": _Walker.realize, "SBlock": _Walker.block,
+    "BufferStore": _Walker.store, "Evaluate": _Walker.evaluate, "IfThenElse": _Walker.branch,
+    "LetStmt": _Walker.let, "Bind": _Walker.let, "AttrStmt": _Walker.attribute,
+}  # fmt: skip
+
+_OPS: dict[int, tuple[Any, str]] = {}
+_DTYPES: dict[Any, tuple[int, bool]] = {}
+
+
+def _call_kind(op: Any) -> str:
+    """Node type of a call; operators are few and live for ever, so each name is read once."""
+    known = _OPS.get(hash(op))
+    if known is None:
+        name = str(getattr(op, "name", "")).rpartition(".")[2]
+        known = _OPS[hash(op)] = (op, _CALLS.get(name, "call"))
+    return known[1]
+
+
+def _dtype(dtype: Any) -> tuple[int, bool]:
+    """Bits of one element, and whether it is a float."""
+    known = _DTYPES.get(dtype)
+    if known is None:
+        name = str(dtype)
+        digits = "".join(c if c.isdigit() else " " for c in name.partition("x")[0]).split()
+        bits = 8 if name.startswith("bool") or not digits else int(digits[0])
+        known = _DTYPES[dtype] = (bits, "float" in name)
+    return known
