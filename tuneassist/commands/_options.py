@@ -17,7 +17,7 @@ def db_option(function: F) -> F:
         "--db",
         metavar="PATH",
         envvar="TUNEASSIST_DB",
-        help="The SQLite database. [default: TUNEASSIST_DB, else the settings file, else the user data folder]",
+        help="The SQLite database. [default: TUNEASSIST_DB, the settings file, or the user data folder]",
     )(function)
 
 

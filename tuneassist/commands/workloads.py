@@ -43,7 +43,7 @@ def command(filter: str | None, kinds: bool, as_json: bool) -> None:  # noqa: A0
     if as_json:
         print_json({"workloads": [as_dict(info) for info in found]})
     elif sys.stdout.isatty():
-        _print_table(found)
+        print_table(found)
     else:
         _print_lines(found)
 
@@ -86,7 +86,8 @@ def _extents(tensor: TensorSpec) -> str:
     return "x".join(map(str, tensor.shape))
 
 
-def _print_table(found: Iterable[WorkloadInfo]) -> None:
+def print_table(found: Iterable[WorkloadInfo]) -> None:
+    """Print workloads for people, in the width of the terminal."""
     console = Console()
     narrow = console.width < _NARROW
     table = Table(box=None, pad_edge=False, header_style="bold")

@@ -278,7 +278,7 @@ def _trial(state: RunState, event: ev.TrialEnded) -> RunState:
     )
     if trial.status not in (TrialStatus.OK, TrialStatus.DUPLICATE):
         reason = (trial.error or "no error text").strip().splitlines()
-        text = f"Trial {trial.ordinal} of {after.name}: {trial.status.value}: {reason[-1] if reason else ''}"
+        text = f"Trial {trial.ordinal} of {after.name}: {trial.status.value}: {reason[0] if reason else ''}"
         return _logged(state, event.time, "warning", text)
     if after.best_trial != before.best_trial and after.best_secs is not None:
         text = f"Trial {trial.ordinal} of {after.name} is the best so far: {after.best_secs * 1e3:.4g} ms"

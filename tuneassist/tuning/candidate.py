@@ -1,0 +1,185 @@
+"""What one forked process does for one candidate: compile it, wait its turn, measure it, end.
+
+Runs in a fork of the zygote, so TVM is loaded and no kernel has run yet. A crash, a hang or exhausted
+memory here costs this candidate only.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tuneassist.tuning.wire import die_with_parent, receive, send
+from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, tvm
+
+_SLOW_FACTOR = 2.0
+"""A candidate this many times slower than the best gets one call a repeat instead of `min_repeat_secs`."""
+_ERROR_CHARS = 4000
+
+
+def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
+    """Serve one candidate over the socket; returns when the engine is done with it.
+
+    Args:
+        sock: Messages: `build` in, `built` or `failed` out, then any number of `measure` in and
+            `measured` or `failed` out.
+        inputs: The workload's inputs, shared with the zygote and never written.
+    """
+    die_with_parent()
+    request, _ = receive(sock)
+    if request.get("cores"):
+        os.sched_setaffinity(0, request["cores"])
+    _limit_memory(request["memory_limit_bytes"])
+    try:
+        started = time.perf_counter()
+        kernel = _compile(request)
+        send(sock, {"event": "built", "secs": time.perf_counter() - started})
+    except Exception as error:
+        send(sock, _failure(error))
+        return
+    try:
+        *given, output_type = kernel.arguments
+        arguments = [_argument(array, shape) for array, (shape, _) in zip(inputs, given, strict=True)]
+        result = tvm.runtime.empty(*output_type)
+        while True:
+            order, _ = receive(sock)
+            if order["event"] == "check":
+                send(sock, _check(kernel, [*arguments, result], order))
+            else:
+                send(sock, _measure(kernel, [*arguments, result], order))
+    except Exception as error:
+        send(sock, _failure(error))
+
+
+def _limit_memory(limit_bytes: int) -> None:
+    """Allow that much address space on top of what the zygote handed down."""
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        inherited = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (inherited + limit_bytes,) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    module: Any
+    call: Any
+    arguments: tuple[tuple[tuple[int, ...], str], ...]
+    """Shape and dtype of each argument, the output last."""
+
+
+def _compile(request: dict[str, Any]) -> _Kernel:
+    module = tvm.ir.load_json(request["module"])
+    if request["prepacked"]:
+        # What stock's builder does: weights are constants, which deployment packs once. The block that
+        # packs them goes, and the kernel takes them packed.
+        module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
+    types = [parameter.ty for parameter in module["main"].params]
+    built = tvm.compile(module, target=Target(request["target"])).jit()
+    # LLVM emits machine code at the first look-up: that belongs to the build, not to the first call.
+    arguments = tuple((tuple(int(extent) for extent in type_.shape), str(type_.dtype)) for type_ in types)
+    return _Kernel(built, built["main"], arguments)
+
+
+def _argument(array: np.ndarray, shape: tuple[int, ...]) -> Any:
+    """The input as the kernel takes it; a packed weight has the right size and dtype, in any order."""
+    if array.shape != shape:
+        return tvm.runtime.tensor(np.resize(array, shape))
+    return tvm.runtime.from_dlpack(array) if _shareable(array) else tvm.runtime.tensor(array)
+
+
+def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
+    """Time the kernel: warm-up calls, then `repeat` repeats of as many calls as fill `min_repeat_secs`."""
+    run_secs = _slow_run_secs(kernel.call, arguments, order)
+    slow = run_secs is not None
+    if run_secs is None:
+        call_secs = min(_timed(kernel.call, arguments) for _ in range(2))
+        timer = kernel.module.time_evaluator(
+            "main",
+            tvm.cpu(),
+            number=1 if order["flush_cache"] else math.ceil(order["min_repeat_secs"] / call_secs),
+            repeat=order["repeat"],
+            f_preproc="cache_flush_cpu_non_first_arg" if order["flush_cache"] else "",
+        )
+        run_secs = [float(secs) for secs in timer(*arguments).results]
+    if not _finite(arguments[-1]):
+        return {"event": "failed", "error": "The kernel's output holds NaN or infinity."}
+    return {
+        "event": "measured",
+        "run_secs": run_secs,
+        "slow": slow,
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+def _slow_run_secs(call: Any, arguments: list[Any], order: dict[str, Any]) -> list[float] | None:
+    """One call a repeat if the kernel is clearly slower than the best; None if it may compete.
+
+    The first call warms caches and threads up and does not count. One repeat within reach of the best is
+    enough to be measured in full: a disturbance makes a kernel look slow, never fast.
+    """
+    best_secs = order["best_secs"]
+    if (
+        best_secs is None
+        or order["flush_cache"]
+        or _timed(call, arguments) < max(_SLOW_FACTOR * best_secs, 1e-3)
+    ):
+        return None
+    run_secs: list[float] = []
+    while len(run_secs) < order["repeat"]:
+        run_secs.append(_timed(call, arguments))
+        if run_secs[-1] < _SLOW_FACTOR * best_secs:
+            return None
+    return run_secs
+
+
+def _timed(call: Any, arguments: list[Any]) -> float:
+    started = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - started
+
+
+def _check(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
+    """Run once and compare the output with the reference in a `.npy` file, or write it there."""
+    kernel.call(*arguments)
+    got = _as_float(arguments[-1])
+    if order["save"]:
+        np.save(order["path"], got)
+        return {"event": "checked", "correct": True, "max_relative_error": 0.0}
+    want = np.load(order["path"], mmap_mode="r").reshape(got.shape)
+    error = np.abs(got - want)
+    correct = bool(np.all(error <= order["atol"] + order["rtol"] * np.abs(want)))
+    scale = float(np.max(np.abs(want))) or 1.0
+    return {"event": "checked", "correct": correct, "max_relative_error": float(np.max(error)) / scale}
+
+
+def _as_float(tensor: Any) -> np.ndarray:
+    array: np.ndarray = tensor.numpy()
+    return array.astype(np.float64)
+
+
+def _finite(tensor: Any) -> bool:
+    array = tensor.numpy()
+    if array.dtype.kind in "iub":
+        return True
+    return bool(np.isfinite(array.astype(np.float32) if array.dtype.itemsize < 4 else array).all())
+
+
+def _shareable(array: np.ndarray) -> bool:
+    # NumPy exports only its own dtypes by DLPack.
+    return array.dtype.kind in "iuf" and array.flags.c_contiguous and array.ctypes.data % 64 == 0
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    """The error with its cause in the first line: TVM's messages may begin with a traceback."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+    cause = lines[-1] if lines[0].startswith("Traceback") else f"{type(error).__name__}: {lines[0]}"
+    if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+        cause = f"Out of memory: {cause}"
+    return {"event": "failed", "error": "\n".join([cause, *lines[1:]])[:_ERROR_CHARS]}

@@ -1,0 +1,178 @@
+"""Guides: cost models in the form in which the search asks them.
+
+The graph models are ours; `xgb` and `random` are MetaSchedule's own, for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tuneassist.cost_model.base import CostModel
+from tuneassist.cost_model.graph import AstGraph, extract
+from tuneassist.tuning.phases import PhaseClock
+from tuneassist.tvm_api import Schedule, derived_object, ms
+
+
+class Guide(Protocol):
+    """Scores the schedules of one task, and learns from its trials."""
+
+    @property
+    def informed(self) -> bool:
+        """Whether its scores are better than chance: whether to search under it."""
+        ...
+
+    def for_search(self) -> Any:
+        """MetaSchedule's cost model for evolutionary search."""
+        ...
+
+    def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
+        """Score (higher is better) and predicted seconds of each; None where the guide has none."""
+        ...
+
+    def learn(
+        self, schedules: Sequence[Schedule], secs: Sequence[float | None], *, budget_secs: float
+    ) -> None:
+        """Take in measured seconds (None: failed), and train for about that long."""
+        ...
+
+
+class ModelSource(Protocol):
+    """Gives the cost model of a run."""
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it knows something before the first trial."""
+        ...
+
+    def get(self) -> CostModel:
+        """The model; waits until it is loaded."""
+        ...
+
+
+@derived_object
+class _GraphSearchModel(ms.cost_model.PyCostModel):  # type: ignore[misc]
+    """A graph guide as MetaSchedule calls it during evolution."""
+
+    def __init__(self, guide: GraphGuide) -> None:
+        super().__init__()
+        self._guide = guide
+
+    def load(self, path: str) -> None:
+        raise NotImplementedError("Checkpoints are loaded by the engine.")
+
+    def save(self, path: str) -> None:
+        raise NotImplementedError("Checkpoints are saved by the engine.")
+
+    def update(self, context: Any, candidates: list[Any], results: list[Any]) -> None:
+        """Nothing: the guide learns from the run's trials itself."""
+
+    def predict(self, context: Any, candidates: list[Any]) -> np.ndarray:
+        return self._guide.fitness([candidate.sch for candidate in candidates])
+
+
+class GraphGuide:
+    """One of our models over AST graphs.
+
+    Args:
+        loader: Gives the cost model, which the tasks of a run share; it may still be loading.
+        workload_hash: Names the task to the model.
+        cores: Cores of the target.
+        clock: Charged with prediction and training.
+    """
+
+    def __init__(self, loader: ModelSource, workload_hash: str, *, cores: int, clock: PhaseClock) -> None:
+        self._loader = loader
+        self._workload_hash = workload_hash
+        self._cores = cores
+        self._clock = clock
+        self._learned = 0
+
+    @property
+    def informed(self) -> bool:
+        return self._learned > 0 or self._loader.pretrained
+
+    def for_search(self) -> Any:
+        return _GraphSearchModel(self)
+
+    def fitness(self, schedules: Sequence[Schedule]) -> np.ndarray:
+        """Predicted throughput relative to the fastest of these: the weights by which evolution samples."""
+        with self._clock.phase("predict"):
+            secs = self._loader.get().predict(self._workload_hash, self._graphs(schedules)).secs
+        return np.asarray(np.min(secs) / secs, dtype=np.float64)
+
+    def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
+        if not schedules:
+            return [], []
+        with self._clock.phase("predict"):
+            prediction = self._loader.get().predict(self._workload_hash, self._graphs(schedules))
+        return [float(value) for value in prediction.score], [float(value) for value in prediction.secs]
+
+    def learn(
+        self, schedules: Sequence[Schedule], secs: Sequence[float | None], *, budget_secs: float
+    ) -> None:
+        if not schedules:
+            return
+        with self._clock.phase("train"):
+            values = np.array([np.nan if value is None else value for value in secs])
+            self._loader.get().update(
+                self._workload_hash, self._graphs(schedules), values, budget_secs=budget_secs
+            )
+        self._learned += int(np.isfinite(values).sum())
+
+    def _graphs(self, schedules: Sequence[Schedule]) -> list[AstGraph]:
+        return [extract(schedule.mod, cores=self._cores) for schedule in schedules]
+
+
+class StockGuide:
+    """One of MetaSchedule's own cost models.
+
+    Args:
+        kind: `xgb` or `random`.
+        context: A `TuneContext` of the task, which MetaSchedule's models extract features with.
+        clock: Charged with prediction and training.
+    """
+
+    def __init__(self, kind: str, context: Any, *, clock: PhaseClock) -> None:
+        self._kind = kind
+        self._context = context
+        self._clock = clock
+        self._model = ms.cost_model.CostModel.create(kind)
+        self._best_secs: float | None = None
+
+    @property
+    def informed(self) -> bool:
+        return True
+
+    def for_search(self) -> Any:
+        return self._model
+
+    def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
+        if not schedules:
+            return [], []
+        with self._clock.phase("predict"):
+            scores = np.asarray(self._model.predict(self._context, [_candidate(s) for s in schedules]))
+        if self._kind == "random" or self._best_secs is None:
+            return [float(score) for score in scores], [None] * len(scores)
+        # XGB's score is the throughput relative to the best of the task.
+        secs = [self._best_secs / score if score > 0.01 else None for score in map(float, scores)]
+        return [float(score) for score in scores], secs
+
+    def learn(
+        self, schedules: Sequence[Schedule], secs: Sequence[float | None], *, budget_secs: float
+    ) -> None:
+        ok = [(s, value) for s, value in zip(schedules, secs, strict=True) if value is not None]
+        if not ok or self._kind == "random":
+            return
+        best = min(value for _, value in ok)
+        self._best_secs = min(best, self._best_secs or best)
+        results = [ms.runner.RunnerResult([value], None) for _, value in ok]
+        with self._clock.phase("train"):
+            self._model.update(self._context, [_candidate(s) for s, _ in ok], results)
+
+
+def _candidate(schedule: Schedule) -> Any:
+    arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+    return ms.search_strategy.MeasureCandidate(schedule, arguments)

@@ -1,0 +1,203 @@
+"""One task's search: MetaSchedule's space generation and evolutionary search, a round at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tuneassist.tuning.database import StoreDatabase, replay, trace_to_json
+from tuneassist.tuning.guides import Guide
+from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
+
+_EXPLORE_POPULATION = 64
+_POPULATION = 160
+_GENERATIONS = 3
+_RANDOM_SHARE = 0.1
+"""Share of a guided round that is drawn at random, as a check on the model."""
+_EMPTY_ROUNDS = 3
+"""Rounds without a new candidate after which the space counts as exhausted."""
+_NO_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A schedule proposed, not yet measured."""
+
+    schedule: Schedule
+    trace_json: str
+    module_hash: str
+    source: str
+    """`random` or `search`."""
+    score: float | None = None
+    predicted_secs: float | None = None
+
+
+_Picked = tuple[Schedule, str, str]
+"""Schedule, hash of its module, source."""
+
+
+class SpaceError(Exception):
+    """No schedule can be made for the workload."""
+
+
+class TaskSearch:
+    """Proposes candidates of one workload, each program at most once.
+
+    The first round is random and depends on the seed alone. The later ones are evolved under the guide
+    from what was measured.
+
+    Args:
+        mod: The workload.
+        target: What it is tuned for.
+        guide: Scores schedules.
+        seed: Decides the random choices.
+        threads: Threads that evolution may use.
+
+    Raises:
+        SpaceError: MetaSchedule has no schedule for the workload.
+    """
+
+    def __init__(self, mod: IRModule, target: Target, guide: Guide, *, seed: int, threads: int) -> None:
+        self._mod = mod
+        self._guide = guide
+        self.database = StoreDatabase(target)
+        self._seen: set[str] = set()
+        self._reserve: list[Schedule] = []
+        self._empty_rounds = 0
+        self._seed = seed
+        self._threads = threads
+        self._target = target
+        self._guided: Any = None
+        try:
+            # One thread: with more, which of them draws which sample depends on timing.
+            self._random = self._context("random", _EXPLORE_POPULATION, generations=0, threads=1)
+            self._spaces = self._random.generate_design_space()
+        except Exception as error:
+            raise SpaceError(
+                f"MetaSchedule made no schedule for this workload: {_first_line(error)}"
+            ) from error
+        if not self._spaces:
+            raise SpaceError("MetaSchedule found no schedule rule that applies to this workload.")
+        self._random.pre_tuning(
+            _NO_LIMIT, _EXPLORE_POPULATION, self._spaces, self.database, ms.cost_model.RandomModel()
+        )
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing new was found several times in a row."""
+        return self._empty_rounds >= _EMPTY_ROUNDS
+
+    def replay(self, trace_json: str) -> Schedule:
+        """The schedule of a stored trace.
+
+        Raises:
+            ValueError: It is no trace of this workload.
+        """
+        return replay(self._mod, trace_json)
+
+    def mark_seen(self, module_hash: str) -> None:
+        """Never propose the program of that hash."""
+        self._seen.add(module_hash)
+
+    def add_measured(self, schedule: Schedule, run_secs: tuple[float, ...]) -> None:
+        """Let later rounds descend from a measured schedule."""
+        self.database.add(self._mod, schedule.trace, run_secs)
+
+    def propose(self, count: int, *, guided: bool) -> list[Candidate]:
+        """Return up to `count` new candidates; empty if none was found this time.
+
+        Args:
+            count: How many are wanted.
+            guided: Evolve under the guide; else draw at random.
+        """
+        picked = self._evolve(count - round(_RANDOM_SHARE * count)) if self._may_evolve(guided) else []
+        picked += self._sample(count - len(picked))
+        if picked:
+            self._empty_rounds = 0
+        else:
+            self._empty_rounds += 1
+        return [
+            Candidate(schedule, trace_to_json(schedule.trace), key, source)
+            for schedule, key, source in picked
+        ]
+
+    def predict(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with what the guide says of them."""
+        scores, secs = self._guide.predict([candidate.schedule for candidate in candidates])
+        return [
+            replace(candidate, score=score, predicted_secs=predicted)
+            for candidate, score, predicted in zip(candidates, scores, secs, strict=True)
+        ]
+
+    def _may_evolve(self, guided: bool) -> bool:
+        return guided and self._guide.informed and len(self.database) > 0
+
+    def _evolve(self, count: int) -> list[_Picked]:
+        if self._guided is None:
+            self._guided = self._context("guided", _POPULATION, _GENERATIONS, self._threads)
+            self._guided.pre_tuning(
+                # Twice what is measured: programs that were measured before are filtered out afterwards.
+                _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
+            )  # fmt: skip
+        return self._take(self._draw(self._guided), count, "search")
+
+    def _sample(self, count: int) -> list[_Picked]:
+        # What is drawn and not used is kept: the strategy never draws a program twice.
+        if len(self._reserve) < count:
+            self._reserve += self._draw(self._random)
+        return self._take(self._reserve, count, "random")
+
+    def _context(self, name: str, population: int, generations: int, threads: int) -> Any:
+        return ms.TuneContext(
+            self._mod,
+            target=self._target,
+            space_generator="post-order-apply",
+            search_strategy=ms.search_strategy.EvolutionarySearch(
+                population_size=population,
+                genetic_num_iters=generations,
+                init_min_unmeasured=1,
+                eps_greedy=0.0,
+            ),
+            task_name=name,
+            # MetaSchedule's seeds lie in [1, 2^31 - 1].
+            rand_state=1 + (self._seed * 7919 + len(name)) % (2**31 - 2),
+            num_threads=threads,
+            logger=_quiet_logger(),
+        )  # fmt: skip
+
+    def _draw(self, context: Any) -> list[Schedule]:
+        try:
+            candidates = context.generate_measure_candidates()
+        except Exception as error:
+            raise SpaceError(f"MetaSchedule's search failed: {_first_line(error)}") from error
+        return [candidate.sch for candidate in candidates or ()]
+
+    def _take(self, schedules: list[Schedule], count: int, source: str) -> list[_Picked]:
+        """Move up to `count` schedules whose programs are new off the front of the list."""
+        taken: list[_Picked] = []
+        while schedules and len(taken) < count:
+            schedule = schedules.pop(0)
+            key = module_hash(schedule.mod)
+            if key not in self._seen:
+                self._seen.add(key)
+                taken.append((schedule, key, source))
+        return taken
+
+
+def module_hash(mod: IRModule) -> str:
+    """Hash of a module's structure: equal programs have equal hashes, in any process."""
+    return f"{structural_hash(mod) & (2**64 - 1):016x}"
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
+def _quiet_logger() -> logging.Logger:
+    logger = logging.getLogger("tuneassist.metaschedule")
+    logger.setLevel(logging.ERROR)
+    logger.propagate = False
+    return logger
