@@ -7,7 +7,7 @@ events costs the screen nothing. An engine that dies under the follower is start
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from tuneassist.errors import TuneAssistError
@@ -38,7 +38,7 @@ class EngineState(StrEnum):
 class Snapshot:
     """Everything that the live screen shows of a run."""
 
-    state: RunState = RunState()
+    state: RunState = field(default_factory=RunState)
     engine: EngineState = EngineState.RUNNING
     pid: int | None = None
     restarts: int = 0
@@ -55,7 +55,7 @@ class Follower:
 
     Args:
         session: The engine to follow.
-        restart: Whether to start an engine that dies again.
+        restart: Whether to start an engine that dies again (not for a replay).
     """
 
     def __init__(self, session: Session, *, restart: bool = True, poll_secs: float = POLL_SECS) -> None:
@@ -64,7 +64,7 @@ class Follower:
         self._restart = restart
         self._poll_secs = poll_secs
         self._seen_alive = False
-        self._stopping = False
+        self.stopping = False
         self._cancel = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="follower", daemon=True)
 
@@ -80,7 +80,7 @@ class Follower:
 
     def stop_engine(self) -> None:
         """Ask the engine to stop after the running trial; at once when asked again. It is not restarted."""
-        self._stopping = True
+        self.stopping = True
         self.session.stop()
 
     def _follow(self) -> None:
@@ -120,10 +120,10 @@ class Follower:
             self._publish(engine=EngineState.GONE)
             return True
         problem = "\n".join(self.session.log_tail(_LOG_TAIL)) or "The engine left no message."
-        if self._stopping:
+        if self.stopping or not self._restart:
             self._publish(engine=EngineState.GONE, problem=problem)
             return True
-        if not self._restart or self.latest.restarts >= MAX_RESTARTS:
+        if self.latest.restarts >= MAX_RESTARTS:
             self._publish(engine=EngineState.DIED, problem=problem)
             return True
         self._publish(engine=EngineState.RESTARTING, restarts=self.latest.restarts + 1, problem=problem)

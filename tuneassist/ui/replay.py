@@ -1,4 +1,4 @@
-"""Plays a run that has ended as if it were running, at a chosen speed, and reads runs whose events are gone."""
+"""Plays a run that has ended as if it were running; reads runs whose events file is gone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tuneassist import events as ev
 from tuneassist.records import Run, RunStatus, Trial
 from tuneassist.ui.services import Reader, Session
 
-SPEEDS = (1.0, 4.0, 16.0, 64.0, 256.0, float("inf"))
-"""Seconds of the run per second of the viewer."""
+SPEEDS = (1.0, 4.0, 16.0, 64.0, 256.0, 1e9)
+"""Seconds of the run per second of the viewer; the last one is as fast as it goes."""
 
 _LONGEST_GAP_SECS = 5.0
 """A pause in the run, or the days before it was resumed, takes no longer than this in the replay."""
@@ -49,9 +49,9 @@ class ReplaySession:
         return self._inner.events_path
 
     @property
-    def pid(self) -> int:
+    def pid(self) -> int | None:
         """No process works on a replay."""
-        return 0
+        return None
 
     @property
     def paused(self) -> bool:
@@ -84,7 +84,7 @@ class ReplaySession:
 
     def alive(self) -> bool:
         """Whether there is more to play."""
-        return not self._stopped and (bool(self._waiting) or self._at is None or self._more())
+        return not self._stopped and (bool(self._waiting) or self._more())
 
     def stop(self) -> None:
         """End the replay."""
@@ -116,7 +116,7 @@ def _time(event: ev.Event, default: float) -> float:
 
 
 class StoredSession:
-    """A `Session` over a run whose events file is gone: its events, made again from the store page by page."""
+    """A `Session` over a run whose events file is gone: its events, made again from the store."""
 
     def __init__(self, reader: Reader, run: Run, db: Path) -> None:
         self._run = run
@@ -129,9 +129,9 @@ class StoredSession:
         return self._db
 
     @property
-    def pid(self) -> int:
+    def pid(self) -> int | None:
         """No process."""
-        return 0
+        return None
 
     def poll(self) -> list[ev.Event]:
         """The next page of events."""

@@ -1,7 +1,7 @@
 """What the app needs from outside, as Protocols; tests give it fakes of the same shape.
 
-Threading: the app calls a `Reader` and a `Commands` from worker threads, a `Session` from one follower thread,
-except for `stop`, `pause` and `resume`, which only send a signal and may come from any thread.
+Threading: the app calls a `Reader` and a `Commands` from worker threads, a `Session` from one follower
+thread, except for `stop`, `pause` and `resume`, which only send a signal and may come from any thread.
 """
 
 from __future__ import annotations
@@ -13,62 +13,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tuneassist.events import Event
-from tuneassist.records import Round, Run, RunSettings, RunStatus, Task, Trial, TrialStatus, WorkloadInfo
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run as lists show it."""
-
-    id: int
-    status: RunStatus
-    alive: bool
-    """Whether an engine works on it now."""
-    started_at: float
-    ended_at: float | None
-    tasks: int
-    task_names: str
-    target: str
-    machine: str
-    cost_model: str
-    seed: int
-    trials: int
-    valid: int
-    trials_requested: int
-    best_secs: float | None
-    """Sum of weight times best latency over the tasks that have one."""
-    note: str = ""
-
-    @property
-    def resumable(self) -> bool:
-        """Whether it stopped before its budget was used up and nobody works on it."""
-        return not self.alive and self.status is not RunStatus.DONE and self.trials < self.trials_requested
-
-    @property
-    def state(self) -> str:
-        """Its status in a word; a run that lost its engine is `lost`, whatever its row says."""
-        if not self.alive and self.status in (RunStatus.RUNNING, RunStatus.PAUSED):
-            return "lost"
-        return self.status.value
-
-
-@dataclass(frozen=True, slots=True)
-class TrialRow:
-    """A trial as tables show it, without its trace."""
-
-    id: int
-    run_id: int
-    task_id: int
-    task_name: str
-    ordinal: int
-    round: int
-    status: TrialStatus
-    best_of: float | None
-    predicted_secs: float | None
-    build_secs: float | None
-    source: str
-    error: str | None
-    correct: bool | None = None
+from tuneassist.records import Round, Run, RunSettings, Task, Trial, WorkloadInfo
+from tuneassist.storage.queries import RunRow, TrialRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +79,10 @@ class Reader(Protocol):
         ...
 
     def trial(self, trial_id: int) -> TrialRow: ...
+    def trial_id(self, run_id: int, ordinal: int) -> int:
+        """Raises `UsageError` if the store does not hold it (yet)."""
+        ...
+
     def best_curve(self, task_id: int) -> Sequence[tuple[int, float, float]]:
         """(trial of the task, seconds since the run started, best latency) at each improvement."""
         ...
@@ -150,7 +100,7 @@ class Session(Protocol):
     @property
     def events_path(self) -> Path: ...
     @property
-    def pid(self) -> int: ...
+    def pid(self) -> int | None: ...
     def poll(self) -> list[Event]: ...
     def alive(self) -> bool: ...
     def stop(self) -> None: ...
@@ -198,6 +148,6 @@ class Services:
     commands: Commands
     catalogue: Catalogue
     theme: str | None = None
-    defaults: RunSettings = RunSettings()
+    defaults: RunSettings = field(default_factory=RunSettings)
     """What the new-run form starts from (the settings file)."""
     clock: Callable[[], float] = time.time

@@ -1,0 +1,119 @@
+"""The app's services on this machine: the SQLite file, engine processes, `tuneassist` subcommands."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tuneassist.config import load_config
+from tuneassist.errors import BY_EXIT_CODE, MachineError, TuneAssistError
+from tuneassist.records import Run, RunSettings, WorkloadInfo
+from tuneassist.ui.services import Services, Session
+from tuneassist.ui.store_reader import StoreReader
+
+
+class LocalEngines:
+    """Engines as child processes that outlive the app when the user leaves them running."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+
+    def start(self, settings: RunSettings, *, resume_run_id: int | None = None) -> Session:
+        """Start an engine."""
+        from tuneassist.session import EngineSession
+
+        return EngineSession.start(settings, db=self._db, detachable=True, resume_run_id=resume_run_id)
+
+    def attach(self, run: Run) -> Session:
+        """Follow a run."""
+        from tuneassist.session import EngineSession
+
+        return EngineSession.attach(run, db=self._db)
+
+
+class LocalCommands:
+    """`tuneassist` subcommands as child processes; their heavy imports never enter the app."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+
+    def run(self, *args: str, timeout_secs: float = 120.0) -> str:
+        """Return stdout of `tuneassist ARGS --db PATH`.
+
+        Raises:
+            TuneAssistError: It failed: its own message; or it took too long.
+        """
+        command = [sys.executable, "-m", "tuneassist", *args, "--db", str(self._db)]
+        shown = f"tuneassist {' '.join(args)}"
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=timeout_secs, check=False,
+                stdin=subprocess.DEVNULL,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise MachineError(
+                f"`{shown}` took more than {timeout_secs:.0f} s and was ended.",
+                remedy="Run it in a shell to see what keeps it.",
+            ) from error
+        if done.returncode != 0:
+            kind = BY_EXIT_CODE.get(done.returncode, TuneAssistError)
+            said = (done.stderr.strip() or done.stdout.strip())[-4000:]
+            raise kind(f"`{shown}` failed (exit {done.returncode}).", remedy=said)
+        return done.stdout
+
+
+class LocalCatalogue:
+    """The workload catalogue and the target parser, loaded when first asked."""
+
+    def workloads(self) -> Sequence[WorkloadInfo]:
+        """All catalogued workloads."""
+        from tuneassist.workloads.spec import list_workloads
+
+        return list_workloads()
+
+    def parse_workload(self, spec: str) -> WorkloadInfo:
+        """The workload of a spec. Raises `UsageError`."""
+        from tuneassist.workloads.spec import parse_workload
+
+        return parse_workload(spec)
+
+    def describe_target(self, spec: str) -> str:
+        """The target in words. Raises `UsageError`."""
+        from tuneassist.targets import spec as grammar
+        from tuneassist.targets.machine import this_machine
+
+        match grammar.parse_target(spec):
+            case grammar.Native():
+                machine = this_machine()
+                return f"{machine.cpu}, {machine.cores} cores allowed"
+            case grammar.Named(name):
+                return f"the TVM tag or kind {name}"
+            case grammar.Described(config):
+                return " ".join(f"{key}={value}" for key, value in config.items())
+            case grammar.OldStyle(kind, options):
+                return f"old style, becomes kind={kind} " + " ".join(
+                    f"{key}={value}" for key, value in options
+                )
+            case grammar.Remote(key, host, port, _):
+                return f"device {key} behind the tracker {host}:{port}"
+
+
+def local_services(db: Path) -> Services:
+    """Everything that the app needs, over this database and the settings file."""
+    config = load_config()
+    given = {
+        name: value
+        for name in ("target", "trials", "cost_model", "seed")
+        if (value := getattr(config, name)) is not None
+    }
+    return Services(
+        db=db,
+        reader=StoreReader(db),
+        engines=LocalEngines(db),
+        commands=LocalCommands(db),
+        catalogue=LocalCatalogue(),
+        theme=config.theme,
+        defaults=RunSettings(**given),
+    )

@@ -1,0 +1,1 @@
+"""Screens, one a module; each is imported when it is first opened."""

@@ -1,0 +1,68 @@
+"""The trials of a run, read page by page from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from tuneassist.storage.queries import TrialRow
+from tuneassist.ui import format as fmt
+from tuneassist.ui.theme import SIGNS
+from tuneassist.ui.widgets.table import Column, Row, Table
+
+_COLUMNS = (
+    Column("#", "ordinal", right=True),
+    Column("Status", "status", width=15),
+    Column("Measured", "best_of", right=True),
+    Column("Predicted", "predicted_secs", right=True),
+    Column("Off by", "", right=True),
+    Column("Round", "round", right=True),
+    Column("Build", "build_secs", right=True),
+    Column("Source", "source"),
+    Column("Task", "task_name"),
+    Column("Error"),
+)
+
+FILTERS = ("", "ok", "failed", "build_error", "build_timeout", "run_error", "run_timeout", "duplicate")
+"""What `f` goes through; empty is all."""
+
+
+class TrialTable(Table):
+    """One row a trial, newest first by default."""
+
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(_COLUMNS, order="ordinal", descending=True, id=id)
+
+    def show_trials(self, trials: Sequence[TrialRow], *, below: bool = False) -> None:
+        """Show a page, alone or below the pages before it."""
+        rows = [self._row(trial) for trial in trials]
+        if below:
+            self.append(rows)
+        else:
+            self.show(rows)
+
+    def _row(self, trial: TrialRow) -> Row:
+        sign, role = SIGNS[trial.status.value]
+        status = Text(f"{sign} {trial.status.value}", style=self.app.theme_variables.get(role, ""))
+        if trial.correct is False:
+            status = Text("✗ wrong result", style=self.app.theme_variables.get("error", ""))
+        off = trial.predicted_secs / trial.best_of if trial.predicted_secs and trial.best_of else None
+        error = (trial.error or "").strip().splitlines()
+        return Row(
+            str(trial.id),
+            (
+                str(trial.ordinal),
+                status,
+                fmt.latency(trial.best_of),
+                fmt.latency(trial.predicted_secs),
+                fmt.ratio(off),
+                str(trial.round),
+                fmt.duration(trial.build_secs)
+                if (trial.build_secs or 0) >= 10
+                else fmt.latency(trial.build_secs),
+                trial.source,
+                trial.task_name,
+                error[-1] if error else "",
+            ),
+        )
