@@ -45,6 +45,7 @@ def _run_script(info: WorkloadInfo) -> Any:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[alias] = module
+    sys.path.insert(0, str(path.parent))  # as `python kernels.py` would have it
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -54,6 +55,7 @@ def _run_script(info: WorkloadInfo) -> Any:
         ) from error
     finally:
         del sys.modules[alias]
+        sys.path.remove(str(path.parent))
     found = getattr(module, name, None)
     if found is None:
         functions = [key for key, value in vars(module).items() if isinstance(value, PrimFunc | IRModule)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tuneassist.records import WorkloadInfo
-from tuneassist.tvm_api import IRModule, estimate_tir_flops, structural_hash, te
+from tuneassist.tvm_api import IRModule, Schedule, estimate_tir_flops, structural_hash, te
 from tuneassist.workloads._files import MODULE, SCRIPT
 from tuneassist.workloads._load import arguments, load_module
 from tuneassist.workloads._te import EXPRESSIONS
@@ -14,6 +14,9 @@ from tuneassist.workloads.spec import prepacked, values_of
 
 _LAYOUT_FREE = "layout_free_buffers"
 """Function attribute: positions of the arguments that MetaSchedule's RewriteLayout may re-lay out."""
+
+_NAMED_RULE = "schedule_rule"
+"""Block annotation: the one schedule rule to apply there."""
 
 
 def build_prim_func(info: WorkloadInfo) -> IRModule:
@@ -35,7 +38,16 @@ def build_prim_func(info: WorkloadInfo) -> IRModule:
     if packed:
         position = [tensor.name for tensor in info.inputs].index(packed)
         function = function.with_attr(_LAYOUT_FREE, [position])
-    return IRModule({"main": function})
+    return _without_named_rules(IRModule({"main": function}))
+
+
+def _without_named_rules(module: IRModule) -> IRModule:
+    """Drop the schedule rules that topi names for pooling: no CPU has them, and TVM warns of each by then."""
+    schedule = Schedule(module)
+    for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        if _NAMED_RULE in schedule.get(block).annotations:
+            schedule.unannotate(block, _NAMED_RULE)
+    return schedule.mod
 
 
 def workload_hash(module: IRModule) -> str:
