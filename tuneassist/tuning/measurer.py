@@ -308,16 +308,7 @@ class _Batch:
             self._m._on_phase("build", len(self._jobs) - len(self._pending), len(self._jobs))
 
     def _await_builds(self) -> None:
-        by_socket = {worker.sock: index for index, (worker, _) in self._building.items()}
-        ready, _, _ = select.select(list(by_socket), [], [], 0.1)
-        for sock in ready:
-            index = by_socket[sock]
-            worker, started = self._building.pop(index)
-            answer = self._m._read(worker, TrialStatus.BUILD_ERROR)
-            if isinstance(answer, Outcome):
-                self._end(index, answer, time.monotonic() - started)
-            else:
-                self._built.append(_Built(index, worker, answer["secs"]))
+        ready, _, _ = select.select([worker.sock for worker, _ in self._building.values()], [], [], 0.1)
         now = time.monotonic()
         for index, (worker, started) in list(self._building.items()):
             if now > worker.deadline:
@@ -326,6 +317,13 @@ class _Batch:
                 worker.close()
                 error = f"Not built after {now - started:.1f} s."
                 self._end(index, Outcome(TrialStatus.BUILD_TIMEOUT, error=error), now - started)
+            elif worker.sock in ready:
+                del self._building[index]
+                answer = self._m._read(worker, TrialStatus.BUILD_ERROR)
+                if isinstance(answer, Outcome):
+                    self._end(index, answer, now - started)
+                else:
+                    self._built.append(_Built(index, worker, answer["secs"]))
 
     def _measure_built(self) -> None:
         total = len(self._built)

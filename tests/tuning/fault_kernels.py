@@ -1,0 +1,56 @@
+"""Kernels that fail in each way in which a candidate may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tuneassist.tuning.measurer import Job
+from tuneassist.tvm_api import IRModule, te, tirx, tvm
+
+EXTENT = 16
+TARGET = '{"kind": "llvm", "num-cores": 1}'
+SIGSEGV, SIGABRT = 11, 6
+
+
+def inputs() -> list[np.ndarray]:
+    """The one input that all of these kernels take."""
+    return [np.linspace(0.0, 1.0, EXTENT, dtype=np.float32)]
+
+
+def job(kind: str) -> Job:
+    """A job of that kind: `good`, `segfault`, `abort`, `hang`, `nan`, `hungry` or `unbuildable`."""
+    if kind == "unbuildable":
+        return Job('{"root_index": 0, "nodes": []}', TARGET)
+    return Job(tvm.ir.save_json(_MODULES[kind]()), TARGET)
+
+
+def _elementwise(body: Callable[[Any], Any]) -> IRModule:
+    a = te.placeholder((EXTENT,), name="A")
+    b = te.compute((EXTENT,), lambda i: body(a[i]), name="B")
+    return IRModule({"main": te.create_prim_func([a, b])})
+
+
+def _calling(function: str, *arguments: int) -> Callable[[], IRModule]:
+    return lambda: _elementwise(
+        lambda x: x + tirx.call_extern("int32", function, *arguments).astype("float32")
+    )
+
+
+def _hungry() -> IRModule:
+    a = te.placeholder((EXTENT,), name="A")
+    wide = te.compute((1 << 36,), lambda i: a[i % EXTENT] * 2.0, name="wide")
+    out = te.compute((EXTENT,), lambda i: wide[i] + wide[(1 << 36) - 1 - i], name="B")
+    return IRModule({"main": te.create_prim_func([a, out])})
+
+
+_MODULES: dict[str, Callable[[], IRModule]] = {
+    "good": lambda: _elementwise(lambda x: x * 2.0),
+    "segfault": _calling("raise", SIGSEGV),
+    "abort": _calling("raise", SIGABRT),
+    "hang": _calling("pause"),
+    "nan": lambda: _elementwise(lambda x: te.sqrt(-1.0 - x)),
+    "hungry": _hungry,
+}

@@ -1,0 +1,148 @@
+"""Candidates in processes of their own: what goes wrong in one is that trial's status and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import fault_kernels
+import psutil
+import pytest
+
+from tuneassist.records import TrialStatus
+from tuneassist.tuning.inputs import save_inputs
+from tuneassist.tuning.measurer import Job, Limits, Measurer, OpenJob, Outcome, Protocol
+from tuneassist.tuning.workers import Workers
+
+pytestmark = pytest.mark.tvm
+
+LIMITS = Limits(build_secs=60.0, run_secs=3.0, memory_bytes=2 << 30)
+
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
+    folder = tmp_path_factory.mktemp("zygote")
+    save_inputs(folder / "inputs.npz", fault_kernels.inputs())
+    workers = Workers("llvm", tuple(sorted(os.sched_getaffinity(0))), folder / "log")
+    workers.start()
+    workers.wait_ready()
+    workers.set_inputs(folder / "inputs.npz")
+    yield workers
+    workers.stop()
+
+
+@pytest.fixture
+def measurer(workers: Workers) -> Measurer:
+    return Measurer(workers, tuple(sorted(os.sched_getaffinity(0))), Protocol(min_repeat_secs=0.001))
+
+
+def outcomes_of(measurer: Measurer, jobs: list[Job], limits: Limits = LIMITS) -> list[Outcome]:
+    found: dict[int, Outcome] = {}
+    assert measurer.run(jobs, limits, best_secs=None, on_outcome=found.__setitem__)
+    return [found[index] for index in range(len(jobs))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "words"),
+    [
+        ("segfault", TrialStatus.RUN_ERROR, "SIGSEGV"),
+        ("abort", TrialStatus.RUN_ERROR, "SIGABRT"),
+        ("hang", TrialStatus.RUN_TIMEOUT, "Stopped after"),
+        ("nan", TrialStatus.RUN_ERROR, "NaN"),
+        ("hungry", TrialStatus.RUN_ERROR, "memory"),
+        ("unbuildable", TrialStatus.BUILD_ERROR, "Error: "),
+    ],
+)
+def test_a_failing_candidate_costs_only_itself(
+    measurer: Measurer, kind: str, status: TrialStatus, words: str
+) -> None:
+    before, failed, after = outcomes_of(
+        measurer, [fault_kernels.job("good"), fault_kernels.job(kind), fault_kernels.job("good")]
+    )
+    assert failed.status is status
+    assert words.lower() in (failed.error or "").lower()
+    assert failed.run_secs is None
+    for good in (before, after):
+        assert good.status is TrialStatus.OK and good.error is None
+        assert good.run_secs is not None and len(good.run_secs) == 3 and min(good.run_secs) > 0
+        assert good.median_secs == sorted(good.run_secs)[1]
+
+
+def test_a_build_that_takes_too_long_is_killed(measurer: Measurer) -> None:
+    limits = Limits(build_secs=0.0, run_secs=3.0, memory_bytes=2 << 30)
+    (outcome,) = outcomes_of(measurer, [fault_kernels.job("good")], limits)
+    assert outcome.status is TrialStatus.BUILD_TIMEOUT
+
+
+def test_a_clearly_slow_candidate_is_measured_shortly_and_marked(measurer: Measurer) -> None:
+    found: list[Outcome] = []
+    measurer.run(
+        [fault_kernels.job("good")],
+        LIMITS,
+        best_secs=1e-12,
+        on_outcome=lambda _, outcome: found.append(outcome),
+    )
+    assert found[0].status is TrialStatus.OK
+    # Calls under a millisecond are measured in full whatever the best is.
+    assert not found[0].slow
+
+
+def test_the_checkpoint_ends_a_batch_between_trials(workers: Workers) -> None:
+    done: list[int] = []
+    measurer = Measurer(workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=lambda: len(done) >= 2)
+    finished = measurer.run(
+        [fault_kernels.job("good")] * 5,
+        LIMITS,
+        best_secs=None,
+        on_outcome=lambda index, _: done.append(index),
+    )
+    assert not finished
+    assert len(done) == 2
+
+
+def test_a_zygote_that_dies_is_replaced_and_no_job_is_lost(workers: Workers) -> None:
+    killed: list[int] = []
+
+    def kill_once() -> bool:
+        if not killed:
+            zygotes = [p for p in psutil.Process().children() if "tuneassist.tuning.zygote" in p.cmdline()]
+            killed.append(zygotes[0].pid)
+            os.kill(zygotes[0].pid, signal.SIGKILL)
+        return False
+
+    measurer = Measurer(workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=kill_once)
+    outcomes = outcomes_of(measurer, [fault_kernels.job("good")] * 4)
+    assert killed
+    assert [outcome.status for outcome in outcomes] == [TrialStatus.OK] * 4
+
+
+def test_an_open_job_is_measured_again_and_checked(measurer: Measurer, tmp_path: Path) -> None:
+    reference = tmp_path / "reference.npy"
+    opened = measurer.open(fault_kernels.job("good"), LIMITS)
+    assert isinstance(opened, OpenJob)
+    assert opened.measure().status is TrialStatus.OK
+    assert opened.measure(quick=True).status is TrialStatus.OK
+    opened.check(reference, rtol=0.0, atol=0.0, save=True)
+    opened.close()
+
+    same = measurer.open(fault_kernels.job("good"), LIMITS)
+    assert isinstance(same, OpenJob)
+    assert same.check(reference, rtol=1e-6, atol=0.0)["correct"]
+    same.close()
+
+    wrong = measurer.open(fault_kernels.job("nan"), LIMITS)
+    assert isinstance(wrong, OpenJob)
+    assert not wrong.check(reference, rtol=1e-6, atol=0.0)["correct"]
+    wrong.close()
+
+
+def test_no_process_is_left_behind(measurer: Measurer, workers: Workers) -> None:
+    outcomes_of(measurer, [fault_kernels.job("hang"), fault_kernels.job("good")])
+    zygote = next(p for p in psutil.Process().children() if "tuneassist.tuning.zygote" in p.cmdline())
+    deadline = time.monotonic() + 10
+    while zygote.children() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert zygote.children() == []
