@@ -53,6 +53,7 @@ def test_one_call_of_each_stays_small() -> None:
     [
         ("resnet18.c1?", {"resnet18.c10", "resnet18.c11", "resnet18.c12"}),
         ("LAYER_NORM", {"bert-base.layer-norm", "gpt2.layer-norm", "vit-b16.layer-norm"}),
+        ("resnet18.c1", {"resnet18.c1"}),
         ("unet", {"unet.up1"}),
         ("resnet18.c2:layout=NHWC", {"resnet18.c2:layout=NHWC"}),
         ("matmul:m=8,n=8,k=8", {"matmul:m=8,n=8,k=8"}),

@@ -45,6 +45,14 @@ def test_unknown_filter_names_the_nearest() -> None:
         CliRunner().invoke(workloads.command, ["resnt18.c2"], catch_exceptions=False)
 
 
+def test_json_tells_of_an_unknown_filter() -> None:
+    result = CliRunner().invoke(workloads.command, ["resnt18.c2", "--json"])
+    assert isinstance(result.exception, UsageError)
+    said = json.loads(result.stdout)
+    assert said["workloads"] == [] and said["exit_code"] == 2
+    assert "resnet18.c2" in said["remedy"]
+
+
 def test_kinds_name_every_parameter() -> None:
     assert "trans_b" in run("matmul", "--kinds")
     kinds = json.loads(run("--kinds", "--json"))["kinds"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,12 @@ def test_a_file_has_no_reference_and_no_inputs_yet() -> None:
     assert reference_torch(FILE) is None
     with pytest.raises(UsageError, match="not known"):
         make_inputs(FILE, 0)
+
+
+def test_tolerance_of_a_file_grows_with_its_sums() -> None:
+    data, output = TensorSpec("A", (8, 4096), "float32"), TensorSpec("B", (8,), "float32")
+    assert tolerance(replace(FILE, inputs=(data,), output=output, flops=8)) == (1e-4, 1e-4)
+    assert tolerance(replace(FILE, inputs=(data,), output=output, flops=8 * 4096)) == (1e-4, 64e-4)
 
 
 def test_every_kind_has_a_pytorch_call() -> None:

@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tuneassist.commands._options import json_option, print_json
+from tuneassist.errors import UsageError
 from tuneassist.records import TensorSpec, WorkloadInfo
 from tuneassist.ui.format import count
-from tuneassist.workloads.operators import OPERATORS
+from tuneassist.workloads.operators import OPERATORS, Operator
 from tuneassist.workloads.spec import list_workloads, prepacked, unknown_workload
 
 _NARROW = 100
@@ -34,12 +35,36 @@ def command(filter: str | None, kinds: bool, as_json: bool) -> None:  # noqa: A0
     FLOPs are of one call, a multiply-add counting as two; bytes are of all inputs and the output; * marks
     a weight that the tuner may pre-pack, since it is a constant in deployment (parameter prepack).
     """
-    if kinds:
-        _list_kinds(filter, as_json)
-        return
+    try:
+        if kinds:
+            _list_kinds(_kinds(filter or ""), as_json)
+        else:
+            _list_workloads(_workloads(filter), as_json)
+    except UsageError as error:
+        if as_json:
+            failure = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
+            print_json({"kinds" if kinds else "workloads": [], **failure})
+        raise
+
+
+def _workloads(filter: str | None) -> list[WorkloadInfo]:  # noqa: A002
     found = list_workloads(filter)
     if not found:
         raise unknown_workload(filter or "")
+    return found
+
+
+def _kinds(filter: str) -> list[Operator]:  # noqa: A002
+    wanted = filter.strip().lower()
+    if wanted in OPERATORS:
+        return [OPERATORS[wanted]]
+    found = [operator for operator in OPERATORS.values() if wanted in operator.kind]
+    if not found:
+        raise unknown_workload(filter)
+    return found
+
+
+def _list_workloads(found: list[WorkloadInfo], as_json: bool) -> None:
     if as_json:
         print_json({"workloads": [as_dict(info) for info in found]})
     elif sys.stdout.isatty():
@@ -116,28 +141,9 @@ def _print_lines(found: Iterable[WorkloadInfo]) -> None:
         click.echo("\t".join((info.name, shape_text(info), _dtype(info), *numbers)))
 
 
-def _list_kinds(filter: str | None, as_json: bool) -> None:  # noqa: A002
-    wanted = (filter or "").lower()
-    exact = OPERATORS.get(wanted)
-    kinds = [exact] if exact else [operator for operator in OPERATORS.values() if wanted in operator.kind]
-    if not kinds:
-        raise unknown_workload(filter or "")
+def _list_kinds(kinds: list[Operator], as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "kinds": [
-                    {
-                        "kind": operator.kind,
-                        "summary": operator.summary,
-                        "parameters": [
-                            {"name": p.name, "default": p.default, "accepts": p.accepts, "help": p.help}
-                            for p in operator.params
-                        ],
-                    }
-                    for operator in kinds
-                ]
-            }
-        )
+        print_json({"kinds": [_kind_as_dict(operator) for operator in kinds]})
         return
     for operator in kinds:
         click.echo(f"{operator.kind}: {operator.summary}")
@@ -145,3 +151,14 @@ def _list_kinds(filter: str | None, as_json: bool) -> None:  # noqa: A002
             default = "required" if param.default is None else f"default {param.default}"
             meaning = f"{param.help}; " if param.help else ""
             click.echo(f"    {param.name}: {meaning}{param.accepts} ({default})")
+
+
+def _kind_as_dict(operator: Operator) -> dict[str, Any]:
+    return {
+        "kind": operator.kind,
+        "summary": operator.summary,
+        "parameters": [
+            {"name": param.name, "default": param.default, "accepts": param.accepts, "help": param.help}
+            for param in operator.params
+        ],
+    }

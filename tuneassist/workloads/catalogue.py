@@ -1,7 +1,8 @@
 """Named operators as real networks use them, batch 1, float32.
 
-Convolution shapes are those of the torchvision models at 224x224; the transformers are taken at the
-sequence lengths named beside them. Fused bias and activation are written where the network has them.
+Image shapes are those of the torchvision models at 224x224; the transformers are taken at the sequence
+lengths named beside them. ResNet-18 C1 to C12 are the bare convolutions that the field measures, and so
+are the other networks' convolutions unless their spec says bias or act.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -111,12 +112,16 @@ def tolerance(info: WorkloadInfo) -> tuple[float, float]:
 
     By the inputs' type: 1e-4 for float32, four units in the last place for 16-bit floats, exact for
     integers. `atol` is that share of a typical output element, so that it can't hide an error where
-    outputs are small (a softmax over n has elements of about 1/n).
+    outputs are small (a softmax over n has elements of about 1/n). The size of what a file's function
+    computes is not known: it is taken for a sum of as many standard normal numbers as it has FLOPs for
+    each output element.
     """
     dtype = info.inputs[0].dtype if info.inputs else info.output.dtype
     share = _TOLERANCE.get(dtype, 0.0)
     operator = OPERATORS.get(info.op)
-    return share, share * (operator.magnitude(values_of(info)) if operator else 1.0)
+    if operator:
+        return share, share * operator.magnitude(values_of(info))
+    return share, share * max(1.0, info.flops / math.prod(info.output.shape)) ** 0.5
 
 
 def _random(rng: np.random.Generator, tensor: TensorSpec, scale: float) -> Array:

@@ -43,8 +43,8 @@ def list_workloads(filter: str | None = None) -> list[WorkloadInfo]:  # noqa: A0
     """Return the catalogue, or what of it matches.
 
     Args:
-        filter: Part of a name, network or operator kind in any case, a pattern with `*` and `?` over
-            names, or a whole spec with parameters, which gives that one workload.
+        filter: A whole name; part of a name, network or operator kind in any case; a pattern with `*`
+            and `?` over names; or a whole spec with parameters, which gives that one workload.
 
     Raises:
         UsageError: The filter is a spec with parameters (or a file) that is not valid.
@@ -54,6 +54,8 @@ def list_workloads(filter: str | None = None) -> list[WorkloadInfo]:  # noqa: A0
     wanted = filter.strip()
     if ":" in wanted or wanted.endswith((".py", ".json")):
         return [parse_workload(wanted)]
+    if wanted.lower() in CATALOGUE:
+        return [_catalogued(wanted.lower())]
     return [_catalogued(name) for name in CATALOGUE if _matches(name, wanted.lower())]
 
 
