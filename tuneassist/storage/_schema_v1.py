@@ -157,10 +157,13 @@ TABLES = (
 
 INDEXES = (
     "CREATE INDEX runs_by_place ON runs (target_id, machine_id)",
+    "CREATE INDEX runs_by_status ON runs (status)",
     "CREATE INDEX tasks_by_run ON tasks (run_id)",
     "CREATE INDEX tasks_by_workload ON tasks (workload_id, best_secs)",
     "CREATE INDEX tasks_by_best_trial ON tasks (best_trial_id)",
-    "CREATE INDEX trials_by_task ON trials (task_id, ordinal)",
+    # Holds all that the curves and scatter plots need, so that they don't read the rows with their texts.
+    "CREATE INDEX trials_by_task"
+    " ON trials (task_id, ordinal, status, correct, best_of, predicted_secs, measured_at)",
     # The terms of a partial index are written in queries exactly as here, or SQLite won't use it.
     "CREATE INDEX trials_ranked ON trials (task_id, best_of) WHERE status = 'ok' AND correct IS NOT 0",
     "CREATE INDEX trials_failed ON trials (run_id, status) WHERE status <> 'ok'",

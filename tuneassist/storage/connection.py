@@ -18,7 +18,7 @@ BUSY_TIMEOUT_SECS = 15.0
 
 MEMORY = ":memory:"
 
-_PAGE_BYTES = 16384
+_PAGE_BYTES = 8192
 """A trial takes 1 to 4 KB, most of it one text: on the usual 4 KB pages half of each page stays empty."""
 
 

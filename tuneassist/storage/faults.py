@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tuneassist.errors import StoreError
+from tuneassist.errors import StoreError, UsageError
 
 _OTHER_FILE = "Name another file with --db PATH, or set TUNEASSIST_DB."
 
@@ -71,3 +71,14 @@ def folder_fault(path: str, error: OSError) -> StoreError:
     code = sqlite3.SQLITE_FULL if error.errno == errno.ENOSPC else sqlite3.SQLITE_CANTOPEN
     what, remedy = _FAULTS[code]
     return StoreError(f"The database {path} {what} ({error.strerror or error}).", remedy=remedy)
+
+
+def no_such_run(conn: sqlite3.Connection, run_id: int, path: str) -> UsageError:
+    """The error for a run id that names nothing, with the nearest ids that do."""
+    near = conn.execute("SELECT id FROM runs ORDER BY abs(id - ?), id LIMIT 3", (run_id,)).fetchall()
+    if not near:
+        return UsageError(
+            f"There is no run {run_id}: {path} holds no run.", remedy="Tune something first, or name --db."
+        )
+    ids = ", ".join(str(near_id) for near_id in sorted(row[0] for row in near))
+    return UsageError(f"There is no run {run_id}.", remedy=f"Nearest: {ids}; `tuneassist history` lists all.")

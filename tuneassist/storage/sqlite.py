@@ -14,11 +14,11 @@ from typing import Any, Self
 
 from sqlite_utils.db import Database
 
-from tuneassist.errors import StoreError, UsageError
+from tuneassist.errors import StoreError
 from tuneassist.records import Machine, Round, Run, RunSettings, RunStatus, TargetInfo, Task, Trial
 from tuneassist.storage import rows
 from tuneassist.storage.connection import BUSY_TIMEOUT_SECS, connect
-from tuneassist.storage.faults import store_faults
+from tuneassist.storage.faults import no_such_run, store_faults
 from tuneassist.storage.liveness import engine_alive
 
 Parameters = Sequence[Any] | dict[str, Any]
@@ -321,14 +321,3 @@ class SqliteStore:
                 remedy="Check the file with `tuneassist doctor`; `tuneassist history salvage` copies it.",
             )
         return row
-
-
-def no_such_run(conn: sqlite3.Connection, run_id: int, path: str) -> UsageError:
-    """The error for a run id that names nothing, with the nearest ids that do."""
-    near = conn.execute("SELECT id FROM runs ORDER BY abs(id - ?), id LIMIT 3", (run_id,)).fetchall()
-    if not near:
-        return UsageError(
-            f"There is no run {run_id}: {path} holds no run.", remedy="Tune something first, or name --db."
-        )
-    ids = ", ".join(str(near_id) for near_id in sorted(row[0] for row in near))
-    return UsageError(f"There is no run {run_id}.", remedy=f"Nearest: {ids}; `tuneassist history` lists all.")
