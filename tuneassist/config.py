@@ -7,6 +7,7 @@ its default. `config_path()` names the file.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -83,3 +84,18 @@ def assets_path() -> Path:
     """The folder with the pretrained model and the measured data set: in the wheel, or the checkout."""
     packaged = Path(__file__).parent / "assets"
     return packaged if packaged.is_dir() else Path(__file__).parent.parent / "assets"
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration such as `90`, `90s`, `10m` or `1.5h`.
+
+    Raises:
+        UsageError: It is none, or not positive.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip(), re.ASCII)
+    secs = float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0.0
+    if not secs > 0:
+        raise UsageError(
+            f"{text!r} is no duration.", remedy="Write a positive number with its unit: 90s, 10m or 2h."
+        )
+    return secs

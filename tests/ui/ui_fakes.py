@@ -222,7 +222,7 @@ class FakeCommands:
         self.answers = dict(answers or {})
         self.calls: list[tuple[str, ...]] = []
 
-    def run(self, *args: str, timeout_secs: float = 120.0) -> str:
+    def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
         self.calls.append(args)
         for words, answer in self.answers.items():
             if " ".join(args).startswith(words):

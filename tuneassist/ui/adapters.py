@@ -39,7 +39,7 @@ class LocalCommands:
     def __init__(self, db: Path) -> None:
         self._db = db
 
-    def run(self, *args: str, timeout_secs: float = 120.0) -> str:
+    def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
         """Return stdout of `tuneassist ARGS --db PATH`.
 
         Raises:
@@ -57,7 +57,7 @@ class LocalCommands:
                 f"`{shown}` took more than {timeout_secs:.0f} s and was ended.",
                 remedy="Run it in a shell to see what keeps it.",
             ) from error
-        if done.returncode != 0:
+        if done.returncode not in ok_codes:
             kind = BY_EXIT_CODE.get(done.returncode, TuneAssistError)
             said = (done.stderr.strip() or done.stdout.strip())[-4000:]
             raise kind(f"`{shown}` failed (exit {done.returncode}).", remedy=said)

@@ -18,7 +18,10 @@ from tuneassist.ui.theme import DARK, LIGHT, THEMES
 
 T = TypeVar("T")
 
+_PROGRAMS_KEPT = 16
+
 if TYPE_CHECKING:
+    from tuneassist.ui.program import Program
     from tuneassist.ui.screens.live import LiveScreen
 
 
@@ -47,6 +50,7 @@ class TuneAssistApp(App[int]):
         super().__init__()
         self.services = services
         self._open_run = open_run
+        self._programs: dict[str, Program] = {}
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = LIGHT.name if services.theme in ("light", LIGHT.name) else DARK.name
@@ -131,6 +135,22 @@ class TuneAssistApp(App[int]):
         from tuneassist.ui.screens.live import LiveScreen
 
         self.push_screen(LiveScreen(session, run_id=run_id))
+
+    def program(self, name: str) -> Program:
+        """The program of `TRIAL_ID`, or `TRIAL_ID --untuned`; blocks, so call it in a thread.
+
+        Raises:
+            TuneAssistError: The command failed.
+        """
+        from tuneassist.ui.program import read_program
+
+        if name not in self._programs:
+            text = self.services.commands.run("trial", *name.split(), "--json")
+            title = "untuned" if name.endswith("--untuned") else f"trial {name}"
+            while len(self._programs) >= _PROGRAMS_KEPT:
+                self._programs.pop(next(iter(self._programs)))
+            self._programs[name] = read_program(text, title)
+        return self._programs[name]
 
     # helpers
 

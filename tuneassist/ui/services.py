@@ -120,8 +120,8 @@ class Engines(Protocol):
 class Commands(Protocol):
     """Runs `tuneassist` subcommands in processes of their own, against this store."""
 
-    def run(self, *args: str, timeout_secs: float = 120.0) -> str:
-        """Return stdout. Raises the `TuneAssistError` of the exit code, with the command's own words."""
+    def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
+        """Return stdout. Raises the `TuneAssistError` of any other exit code, with the command's words."""
         ...
 
 

@@ -24,7 +24,7 @@ BRAILLE = HiResMode.BRAILLE
 class Plot(PlotWidget, inherit_bindings=False):
     """The plot with keys that leave the screen's own alone and stay out of the footer."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [  # type: ignore[assignment]
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "pan_left", "Pan left", show=False),
         Binding("right", "pan_right", "Pan right", show=False),
         Binding("up", "pan_up", "Pan up", show=False),
