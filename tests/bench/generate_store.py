@@ -55,7 +55,9 @@ def generate(path: Path, *, trials: int, runs: int, full_traces: bool = True, se
         kinds = _kinds(store, draw, full_traces)
         places = [
             (
-                store.target_id(TargetInfo("native", json.dumps({"kind": "llvm", "mcpu": cpu}), cores)),
+                store.target_id(
+                    TargetInfo("native", json.dumps({"kind": "llvm", "mcpu": cpu}), cores, note=cpu)
+                ),
                 store.machine_id(Machine(f"host{number}", f"Made-up CPU {number}", cores, ("avx2", "fma"))),
             )
             for number, (cpu, cores) in enumerate((("skylake", 8), ("znver4", 16), ("sapphirerapids", 2)))
@@ -126,7 +128,7 @@ def _trials(
     for ordinal in range(1, trials + 1):
         task, kind = tasks[ordinal // ROUND_TRIALS % len(tasks)]
         failed = draw.random() < 0.06
-        secs = kind.flops / 1e11 * draw.lognormvariate(draw.choice((0.0, 1.0, 2.5)), 0.4)
+        secs = max(kind.flops, 1e5) / 1e11 * draw.lognormvariate(draw.choice((0.0, 1.0, 2.5)), 0.4)
         yield Trial(
             run_id=run,
             task_id=task,

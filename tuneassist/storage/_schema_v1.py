@@ -220,7 +220,7 @@ VIEWS = (
     SELECT
         best.workload_id, workloads.name AS workload, workloads.op, workloads.spec AS workload_spec,
         best.machine_id, machines.hostname AS machine, machines.cpu, machines.cores,
-        best.target_id, targets.spec AS target,
+        best.target_id, targets.spec AS target, targets.json AS target_json,
         best.run_id, best.task_id, trials.id AS trial_id, trials.ordinal, trials.round,
         trials.best_of, trials.run_secs, trials.correct, trials.predicted_secs,
         workloads.flops / trials.best_of / 1e9 AS gflops,

@@ -18,7 +18,7 @@ _FAULTS: dict[int, tuple[str, str]] = {
     ),
     sqlite3.SQLITE_CORRUPT: (
         "is damaged",
-        "Copy what is readable with `tuneassist history salvage --db OLD NEW`, then use the new file.",
+        "Copy what is readable with `tuneassist history salvage OLD NEW`, then use the new file.",
     ),
     sqlite3.SQLITE_BUSY: (
         "is locked by another process",

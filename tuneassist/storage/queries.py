@@ -165,6 +165,7 @@ def trials(
     run_id: int,
     *,
     task_id: int | None = None,
+    task_name: str = "",
     status: str = "",
     order: str = "ordinal",
     descending: bool = False,
@@ -177,6 +178,7 @@ def trials(
         conn: From `reading()`.
         run_id: The run.
         task_id: Of this task only.
+        task_name: Of tasks of this name only.
         status: Empty for all, `failed` for all but ok, or a trial status.
         order: A field of `TrialRow`.
         descending: Largest first; rows without a value come last either way.
@@ -187,13 +189,22 @@ def trials(
     terms = ["trials.run_id = :run"]
     if task_id is not None:
         terms.append("trials.task_id = :task")
+    if task_name:
+        terms.append("tasks.name = :name")
     if status:
         terms.append("trials.status <> 'ok'" if status == FAILED else "trials.status = :status")
     direction = "DESC" if descending else "ASC"
     found = conn.execute(
         f"{_SELECT_TRIAL_ROW} WHERE {' AND '.join(terms)}"
         f" ORDER BY {key} {direction} NULLS LAST, trials.ordinal LIMIT :limit OFFSET :offset",
-        {"run": run_id, "task": task_id, "status": status, "limit": limit, "offset": offset},
+        {
+            "run": run_id,
+            "task": task_id,
+            "name": task_name,
+            "status": status,
+            "limit": limit,
+            "offset": offset,
+        },
     )
     return [_trial_row(row) for row in found.fetchall()]
 
@@ -224,10 +235,11 @@ class BestRow:
     op: str
     machine: str
     target: str
+    target_json: str
     best_secs: float
     run_secs: tuple[float, ...]
     """Every repeat of that trial."""
-    gflops: float
+    gflops: float | None
     run_id: int
     ordinal: int
     cost_model: str
@@ -264,7 +276,7 @@ def best(
     )
     parameters = {"workload": like(workload), "target": like(target), "machine": like(machine)}
     found = conn.execute(
-        "SELECT workload, workload_spec, op, machine, target, best_of AS best_secs, run_secs, gflops,"
+        "SELECT workload, workload_spec, op, machine, target, target_json, best_of AS best_secs, run_secs, gflops,"
         " best_trials.run_id, ordinal, best_trials.cost_model, correct, untuned_secs, pytorch_secs,"
         " measured_at, sums.trials, sums.runs FROM best_trials"
         " JOIN (SELECT tasks.workload_id, runs.target_id, runs.machine_id,"
