@@ -19,6 +19,8 @@ from tuneassist.ui.theme import DARK, LIGHT, THEMES
 T = TypeVar("T")
 
 _PROGRAMS_KEPT = 16
+_NOT_OFFERED = frozenset({"command_palette", "focus_next", "focus_previous", "copy_text"})
+"""Bound actions that make no sense from the command palette."""
 
 if TYPE_CHECKING:
     from tuneassist.ui.program import Program
@@ -237,7 +239,7 @@ class TuneAssistApp(App[int]):
             binding = active.binding
             if not binding.description or binding.description in seen or not active.enabled:
                 continue
-            if binding.action in ("command_palette", "app.command_palette"):
+            if binding.action.removeprefix("app.").removeprefix("screen.") in _NOT_OFFERED:
                 continue
             seen.add(binding.description)
             key = self.get_key_display(binding)
@@ -246,10 +248,14 @@ class TuneAssistApp(App[int]):
                 self.run_worker(self.run_action(action, node), group="palette")  # type: ignore[arg-type]
 
             yield SystemCommand(escape(binding.description), f"Key {escape(key)}", call)
-        yield SystemCommand("New run", "Choose workloads and a target", self.open_new_run)
-        yield SystemCommand("History", "All runs in the store", self.open_history)
-        yield SystemCommand("Models", "Cost models and how good they are", self.open_models)
-        yield SystemCommand("Doctor", "Check this machine", self.open_doctor)
+        for name, about, open_screen in (
+            ("New run", "Choose workloads and a target", self.open_new_run),
+            ("History", "All runs in the store", self.open_history),
+            ("Models", "Cost models and how good they are", self.open_models),
+            ("Doctor", "Check this machine", self.open_doctor),
+        ):
+            if name not in seen:
+                yield SystemCommand(name, about, open_screen)
         yield SystemCommand(
             "Copy database path", str(self.services.db), lambda: self.copy(str(self.services.db))
         )

@@ -97,31 +97,35 @@ def _acyclic(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 class Place(NamedTuple):
-    """Where a node stands: column by depth, row by order of leaves."""
+    """Where a node stands in a tree drawn from top to bottom."""
 
-    column: int
-    row: float
+    column: float
+    """In leaves from the left; a parent stands in the middle of its children."""
+    level: int
+    """Depth."""
+    span: int
+    """Leaves below it: how much room its label has."""
 
 
 def layout(program: Program, folded: Collection[int] = ()) -> dict[int, Place]:
-    """Tidy tree from left to right: a leaf takes one row, a parent stands at the middle of its children."""
+    """Tidy tree: a leaf takes one column, a parent the columns of its children."""
     children = program.children()
     places: dict[int, Place] = {}
-    rows = 0
+    leaves = 0
     # An explicit stack: deep loop nests must not meet Python's recursion limit.
     stack = [(node, 0, False) for node in reversed(children.get(None, []))]
     while stack:
         node, depth, done = stack.pop()
         below = [] if node.id in folded else children.get(node.id, [])
         if done:
-            middle = (places[below[0].id].row + places[below[-1].id].row) / 2
-            places[node.id] = Place(depth, middle)
+            at = [places[child.id] for child in below]
+            places[node.id] = Place((at[0].column + at[-1].column) / 2, depth, sum(p.span for p in at))
         elif below:
             stack.append((node, depth, True))
             stack.extend((child, depth + 1, False) for child in reversed(below))
         else:
-            places[node.id] = Place(depth, float(rows))
-            rows += 1
+            places[node.id] = Place(float(leaves), depth, 1)
+            leaves += 1
     return places
 
 

@@ -53,7 +53,7 @@ class CompareScreen(BaseScreen):
         """Chart over table."""
         columns = [Column("Workload", width=28)]
         for run_id in self._run_ids:
-            columns += [Column(f"Run {run_id}", right=True), Column(f"Trials {run_id}", right=True)]
+            columns += [Column(f"Run {run_id}", right=True), Column(f"at trial ({run_id})", right=True)]
             if run_id != self._run_ids[0]:
                 columns.append(Column(f"{run_id} vs {self._run_ids[0]}", right=True))
         with Container(id="compare"):

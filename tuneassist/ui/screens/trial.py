@@ -44,9 +44,9 @@ class TrialScreen(BaseScreen):
         "node to node. The diff is against the untuned program until o names another trial."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        *[Binding(str(i), f"pane('{pane}')", label) for i, (pane, label) in enumerate(PANES, 1)],
+        *[Binding(str(i), f"pane('{pane}')", label, show=False) for i, (pane, label) in enumerate(PANES, 1)],
         Binding("o", "other", "Diff with …"),
-        Binding("c", "copy_script", "Copy script", show=False),
+        Binding("c", "copy_script", "Copy script"),
     ]
 
     def __init__(self, trial_id: int) -> None:

@@ -16,12 +16,12 @@ from textual_hires_canvas import Canvas
 from tuneassist.ui.format import plain
 from tuneassist.ui.program import WEIGHT_SIGNS, Node, Place, Program, layout, weight_level
 
-_ZOOMS = ((3, 1, 0), (8, 1, 5), (14, 1, 11), (24, 2, 20), (36, 3, 32))
-"""(columns a level, lines a leaf, characters of a label) of each zoom step."""
+_ZOOMS = ((3, 2), (6, 2), (10, 3), (16, 3), (26, 3), (40, 4))
+"""(characters a leaf, lines a level) of each zoom step."""
 
 
 class AstGraph(Canvas, can_focus=True):
-    """Nodes from left to right, tree edges as lines, other edges (data flow) in another colour."""
+    """Nodes from top to bottom, tree edges as lines, other edges (data flow) in another colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "pan(-8, 0)", "Pan left", show=False),
@@ -49,6 +49,7 @@ class AstGraph(Canvas, can_focus=True):
         self._x = 0
         self._y = 0
         self._current: int | None = None
+        self._moved = False
 
     def show_program(self, program: Program, folded: Collection[int] = ()) -> None:
         """Show it, as the tree is folded."""
@@ -56,12 +57,15 @@ class AstGraph(Canvas, can_focus=True):
             self._current = None
         self._program = program
         self._places = layout(program, folded)
-        self._x = self._y = 0
-        self.draw()
+        self._moved = False
+        self.fit()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Draw for the new size."""
-        self.draw()
+        """Draw for the new size, and fit it unless the user moved the view."""
+        if self._moved:
+            self.draw()
+        else:
+            self.fit()
 
     def draw(self) -> None:
         """Draw what lies in view."""
@@ -74,48 +78,54 @@ class AstGraph(Canvas, can_focus=True):
             self._draw_nodes(size)
 
     def _spot(self, place: Place) -> tuple[int, int]:
-        across, down, _ = _ZOOMS[self._zoom]
-        return place.column * across - self._x + 1, round(place.row * down) - self._y
+        """Where the middle of a node's label is on the screen."""
+        across, down = _ZOOMS[self._zoom]
+        return round((place.column + 0.5) * across) - self._x, place.level * down - self._y
 
     def _draw_edges(self) -> None:
         assert self._program is not None
         colours = self.app.theme_variables
-        chars = _ZOOMS[self._zoom][2]
         tree: list[tuple[float, float, float, float]] = []
         for node in self._program.nodes:
             if node.id in self._places and node.parent in self._places:
                 x0, y0 = self._spot(self._places[node.parent])
                 x1, y1 = self._spot(self._places[node.id])
-                start = min(x0 + max(1, min(chars, len(node.label))), x1 - 1)
-                tree.append((start, y0 + 0.5, x1 - 0.5, y1 + 0.5))
+                tree.append((x0 + 0.5, y0 + 1.0, x1 + 0.5, y1 - 0.01))
         self.draw_hires_lines(tree, style=colours.get("series-quiet", "white"))
-        others = [
-            (*self._spot(self._places[a]), *self._spot(self._places[b]))
-            for a, b, _ in self._program.edges
-            if a in self._places and b in self._places
-        ]
-        lines = [(x0, y0 + 0.5, x1, y1 + 0.5) for x0, y0, x1, y1 in others]
-        self.draw_hires_lines(lines, style=colours.get("series-untuned", "white"))
+        others: list[tuple[float, float, float, float]] = []
+        for start, end, _ in self._program.edges:
+            if start in self._places and end in self._places:
+                x0, y0 = self._spot(self._places[start])
+                x1, y1 = self._spot(self._places[end])
+                others.append((x0, y0 + 0.5, x1, y1 + 0.5))
+        self.draw_hires_lines(others, style=colours.get("series-untuned", "white"))
 
     def _draw_nodes(self, size: Size) -> None:
         assert self._program is not None
-        colours, chars = self.app.theme_variables, _ZOOMS[self._zoom][2]
+        colours, across = self.app.theme_variables, _ZOOMS[self._zoom][0]
         heaviest = self._program.heaviest
         for node in self._program.nodes:
             place = self._places.get(node.id)
             if place is None:
                 continue
             x, y = self._spot(place)
-            if not (0 <= y < size.height and -chars <= x < size.width):
+            text = self._label(node, place.span * across - 2, heaviest)
+            start = x - len(text) // 2
+            if not (0 <= y < size.height and -len(text) < start < size.width):
                 continue
             level = weight_level(node.contribution, heaviest)
-            sign = WEIGHT_SIGNS[level] if heaviest > 0 and level else "●"
-            label = plain(f"{node.kind} {node.label}")
-            text = f"{sign}{label[:chars]}" if chars else sign
             style = colours.get("accent" if level >= 3 else "primary", "white")
             if node.id == self._current:
                 style = f"reverse bold {style}"
-            self.write_text(x, y, f"[{style}]{escape(text)}")
+            self.write_text(start, y, f"[{style}]{escape(text)}")
+
+    def _label(self, node: Node, room: int, heaviest: float) -> str:
+        level = weight_level(node.contribution, heaviest)
+        sign = WEIGHT_SIGNS[level] if level else "●"
+        label = plain(f"{node.kind} {node.label}")
+        if room < 4:
+            return sign
+        return f"{sign}{label if len(label) < room else f'{label[: room - 2]}…'}"
 
     def select(self, node_id: int) -> None:
         """Make a node the current one and bring it into view."""
@@ -133,25 +143,34 @@ class AstGraph(Canvas, can_focus=True):
 
     def action_pan(self, columns: int, lines: int) -> None:
         """Move the view."""
+        self._moved = True
         self._x += columns
         self._y += lines
         self.draw()
 
     def action_zoom(self, step: int) -> None:
         """Zoom around the middle of the view."""
+        self._moved = True
         before = _ZOOMS[self._zoom]
         self._zoom = max(0, min(len(_ZOOMS) - 1, self._zoom + step))
         after = _ZOOMS[self._zoom]
-        self._x = round((self._x + self.size.width / 2) * after[0] / before[0] - self.size.width / 2)
-        self._y = round((self._y + self.size.height / 2) * after[1] / before[1] - self.size.height / 2)
+        width, height = self.size.width / 2, self.size.height / 2
+        self._x = round((self._x + width) * after[0] / before[0] - width)
+        self._y = round((self._y + height) * after[1] / before[1] - height)
         self.draw()
 
     def action_home(self) -> None:
-        """Back to the root, as far away as needed to see all of it where that is possible."""
-        self._x = self._y = 0
-        columns = max((place.column for place in self._places.values()), default=0) + 1
-        fitting = [i for i, zoom in enumerate(_ZOOMS) if columns * zoom[0] <= self.size.width]
-        self._zoom = max(fitting, default=0)
+        """Back to the whole."""
+        self._moved = False
+        self.fit()
+
+    def fit(self) -> None:
+        """Show the root, as near as lets all leaves be seen."""
+        leaves = sum(place.span for place in self._places.values() if place.level == 0)
+        fitting = [i for i, zoom in enumerate(_ZOOMS) if leaves * zoom[0] <= self.size.width]
+        self._zoom = max(fitting, default=1)
+        self._x = min(0, (leaves * _ZOOMS[self._zoom][0] - self.size.width) // 2)
+        self._y = -1
         self.draw()
 
     def action_step(self, step: int) -> None:
@@ -168,8 +187,8 @@ class AstGraph(Canvas, can_focus=True):
         hit: tuple[int, int] | None = None
         for node_id, place in self._places.items():
             x, y = self._spot(place)
-            if y == event.y and x <= event.x < x + max(2, _ZOOMS[self._zoom][2] + 1):
-                hit = max(hit or (x, node_id), (x, node_id))
+            if y == event.y and abs(x - event.x) <= max(1, place.span * _ZOOMS[self._zoom][0] // 2):
+                hit = min(hit or (abs(x - event.x), node_id), (abs(x - event.x), node_id))
         if hit is not None:
             self.select(hit[1])
 

@@ -46,8 +46,9 @@ class RunTable(Table):
         if run.resumable:
             state.append(" ↻")
         names = fmt.plain(run.task_names)
-        if len(names) > 40:
-            names = f"{names[:39]}…"
+        room = 24 if self.app.size.width < 110 else 48
+        if len(names) > room:
+            names = f"{names[: room - 1]}…"
         took = run.ended_at - run.started_at if run.ended_at else None
         return Row(
             str(run.id),
