@@ -81,7 +81,7 @@ class TaskSearch:
         if not self._spaces:
             raise SpaceError("MetaSchedule found no schedule rule that applies to this workload.")
         self._random.pre_tuning(
-            _NO_LIMIT, _EXPLORE_POPULATION, self._spaces, self.database, ms.cost_model.RandomModel()
+            _NO_LIMIT, _EXPLORE_POPULATION, self._spaces, self.database, ms.cost_model.RandomModel(seed=seed)
         )
 
     @property
