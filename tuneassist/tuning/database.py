@@ -77,29 +77,49 @@ class StoreDatabase(ms.database.PyDatabase):  # type: ignore[misc]
 
 
 def trace_to_json(trace: Trace) -> str:
-    """The trace as MetaSchedule's own JSON, postprocessing included."""
-    return json.dumps(trace.as_json(), separators=(",", ":"), default=lambda immediate: immediate.value)
+    """The sampling decisions of a trace as MetaSchedule's own JSON.
 
-
-def trace_from_json(mod: IRModule, text: str) -> Trace:
-    """The trace that `trace_to_json` wrote, of a schedule of `mod`.
-
-    Raises:
-        ValueError: It is no trace of this module.
+    What postprocessing added is left out: it follows from the rest, and is two thirds of the text.
     """
-    schedule = replay(mod, text)
-    return schedule.trace
+    instructions, decisions = trace.as_json(remove_postproc=True)
+    return json.dumps([instructions, decisions], separators=(",", ":"), default=lambda number: number.value)
 
 
-def replay(mod: IRModule, text: str) -> Schedule:
-    """The schedule of `mod` that a stored trace describes.
+class Replayer:
+    """Makes the schedules that stored traces of one workload describe.
 
-    Raises:
-        ValueError: It is no trace of this module.
+    Args:
+        mod: The workload.
+        target: What it was tuned for, which decides the postprocessing.
     """
-    schedule = Schedule(mod)
-    try:
-        Trace.apply_json_to_schedule(json.loads(text), schedule)
-    except Exception as error:
-        raise ValueError(f"A stored trace does not apply to its workload: {error}") from error
-    return schedule
+
+    def __init__(self, mod: IRModule, target: Target) -> None:
+        self._mod = mod
+        self._context = ms.TuneContext(mod, target=target, space_generator="post-order-apply", num_threads=1)
+
+    def __call__(self, text: str) -> Schedule:
+        """The schedule of a stored trace, postprocessed as it was when it was measured.
+
+        Raises:
+            ValueError: It is no trace of this workload.
+        """
+        schedule = Schedule(self._mod)
+        try:
+            trace = json.loads(text)
+            Trace.apply_json_to_schedule(trace, schedule)
+            if not any(instruction[0] == "EnterPostproc" for instruction in trace[0]):
+                self._postprocess(schedule)
+        except Exception as error:
+            raise ValueError(f"A stored trace does not apply to its workload: {error}") from error
+        return schedule
+
+    def _postprocess(self, schedule: Schedule) -> None:
+        schedule.enter_postproc()
+        for postprocessor in self._context.space_generator.postprocs:
+            if not postprocessor.apply(schedule):
+                raise ValueError(f"{postprocessor} refuses it")
+
+
+def replay(mod: IRModule, text: str, target: Target | None = None) -> Schedule:
+    """The schedule of one stored trace; see `Replayer`, which is cheaper for many."""
+    return Replayer(mod, target or Target({"kind": "llvm", "num-cores": 1}))(text)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tuneassist.cost_model.base import CostModel
-from tuneassist.cost_model.graph import AstGraph, extract
+from tuneassist.cost_model.graph import AstGraph, extract_batch
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tvm_api import Schedule, derived_object, ms
 
@@ -123,7 +123,7 @@ class GraphGuide:
         self._learned += int(np.isfinite(values).sum())
 
     def _graphs(self, schedules: Sequence[Schedule]) -> list[AstGraph]:
-        return [extract(schedule.mod, cores=self._cores) for schedule in schedules]
+        return extract_batch([schedule.mod for schedule in schedules], self._cores)
 
 
 class StockGuide:

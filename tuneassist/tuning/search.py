@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tuneassist.tuning.database import StoreDatabase, replay, trace_to_json
+from tuneassist.tuning.database import Replayer, StoreDatabase, trace_to_json
 from tuneassist.tuning.guides import Guide
 from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 
@@ -63,6 +63,7 @@ class TaskSearch:
         self._mod = mod
         self._guide = guide
         self.database = StoreDatabase(target)
+        self._replayer = Replayer(mod, target)
         self._seen: set[str] = set()
         self._reserve: list[Schedule] = []
         self._empty_rounds = 0
@@ -95,7 +96,7 @@ class TaskSearch:
         Raises:
             ValueError: It is no trace of this workload.
         """
-        return replay(self._mod, trace_json)
+        return self._replayer(trace_json)
 
     def mark_seen(self, module_hash: str) -> None:
         """Never propose the program of that hash."""
