@@ -51,7 +51,7 @@ def sql_command(statement: str, db: str | None, as_csv: bool, as_json: bool) -> 
             ]
             print_json({"db": path, "columns": list(result.columns), "rows": rows})
         elif as_csv:
-            print_csv(result.columns, (tuple(map(_plain, row)) for row in result.rows))
+            print_csv(result.columns, ([_plain(value) for value in row] for row in result.rows))
         else:
             shown = list(itertools.islice(result.rows, _TABLE_ROWS + 1))
             _print(result.columns, [[_shown(value) for value in row] for row in shown[:_TABLE_ROWS]])

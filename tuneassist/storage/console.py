@@ -66,7 +66,7 @@ def query(conn: sqlite3.Connection, sql: str) -> Iterator[Result]:
         if code not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG):
             raise
         raise UsageError(
-            f"SQLite refuses the statement: {error}.",
+            f"SQLite refuses the statement: {str(error).rstrip('.')}.",
             remedy="`SELECT name, sql FROM sqlite_master` shows tables and views with their columns.",
         ) from error
     finally:

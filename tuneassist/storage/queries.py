@@ -276,8 +276,8 @@ def best(
     )
     parameters = {"workload": like(workload), "target": like(target), "machine": like(machine)}
     found = conn.execute(
-        "SELECT workload, workload_spec, op, machine, target, target_json, best_of AS best_secs, run_secs, gflops,"
-        " best_trials.run_id, ordinal, best_trials.cost_model, correct, untuned_secs, pytorch_secs,"
+        "SELECT workload, workload_spec, op, machine, target, target_json, best_of AS best_secs, run_secs,"
+        " gflops, best_trials.run_id, ordinal, best_trials.cost_model, correct, untuned_secs, pytorch_secs,"
         " measured_at, sums.trials, sums.runs FROM best_trials"
         " JOIN (SELECT tasks.workload_id, runs.target_id, runs.machine_id,"
         "       sum(tasks.trial_count) AS trials, count(DISTINCT runs.id) AS runs"
