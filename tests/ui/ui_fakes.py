@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from textual.app import App
+from textual.pilot import Pilot
 from ui_script import START, TASKS, scripted_run
 
 from tuneassist.errors import TuneAssistError, UsageError
@@ -288,3 +290,19 @@ def fake_services(folder: Path, **changes: Any) -> Services:
         **changes,
     }
     return Services(**values)
+
+
+async def until(pilot: Pilot[Any], condition: Callable[[], bool], *, secs: float = 10.0) -> None:
+    """Let the app work until the condition holds; fail when it takes too long."""
+    waited = 0.0
+    while not condition():
+        if waited > secs:
+            raise AssertionError("the app did not get there")
+        await pilot.pause(0.05)
+        waited += 0.05
+
+
+def screen_text(app: App[Any]) -> str:
+    """What the screen shows, line by line."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)

@@ -12,6 +12,7 @@ from textual.widgets import DataTable
 
 from tuneassist.storage.queries import TrialRow
 from tuneassist.ui.follow import Snapshot
+from tuneassist.ui.screens.dialogs import LongText
 from tuneassist.ui.screens.engine import EngineScreen
 from tuneassist.ui.services import Session
 from tuneassist.ui.task_state import TaskState
@@ -48,7 +49,7 @@ class LiveScreen(EngineScreen):
     HELP = (
         "Watches one run. The charts show one task: the one under the cursor in the task table, or the one "
         "that is being tuned. On a narrow terminal the digits choose one pane; on a wide one they enlarge a "
-        "chart or choose the table. Enter on a trial opens its program."
+        "chart or choose the table. Enter on a trial opens its program, or its error; f filters by status."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "ast", "Best AST"),
@@ -223,10 +224,15 @@ class LiveScreen(EngineScreen):
 
     @on(DataTable.RowSelected, "#trials")
     def open_trial(self, event: DataTable.RowSelected) -> None:
-        """Open the trial's program, or its error."""
-        key = self.query_one(TrialTable).current_key
-        if key is not None:
-            self.tune_app.open_trial(int(key))
+        """Open the trial's program, or the whole of its error."""
+        trial = self.query_one(TrialTable).current
+        if trial is None:
+            return
+        if trial.error:
+            title = f"Trial {trial.ordinal}: {trial.status.value}"
+            self.app.push_screen(LongText(title, trial.error))
+        else:
+            self.tune_app.open_trial(trial.id)
 
     @on(Table.Sorted, "#trials")
     def sort_trials(self) -> None:

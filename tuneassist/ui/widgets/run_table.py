@@ -13,7 +13,7 @@ from tuneassist.ui.widgets.table import Column, Row, Table
 
 _COLUMNS = (
     Column("Run", "id", right=True),
-    Column("State", "status", width=13),
+    Column("State", "status", width=15),
     Column("Workloads", "task_names"),
     Column("Best", "best_secs", right=True),
     Column("Trials", "trials", right=True),

@@ -33,10 +33,19 @@ class TrialTable(Table):
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002
         super().__init__(_COLUMNS, order="ordinal", descending=True, id=id)
+        self._trials: dict[str, TrialRow] = {}
+
+    @property
+    def current(self) -> TrialRow | None:
+        """The trial under the cursor."""
+        return self._trials.get(self.current_key or "")
 
     def show_trials(self, trials: Sequence[TrialRow], *, below: bool = False) -> None:
         """Show a page, alone or below the pages before it."""
         rows = [self._row(trial) for trial in trials]
+        if not below:
+            self._trials = {}
+        self._trials.update((str(trial.id), trial) for trial in trials)
         if below:
             self.append(rows)
         else:
