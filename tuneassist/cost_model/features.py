@@ -13,6 +13,7 @@ import numpy as np
 
 from tuneassist.cost_model import access as acc
 from tuneassist.cost_model.access import Accesses, Array, Nests
+from tuneassist.cost_model.estimate import cycles
 from tuneassist.cost_model.hardware import Hardware
 from tuneassist.cost_model.walk import Statement, Walk
 
@@ -215,9 +216,10 @@ def _statements(
     chunks = np.ceil(nest.parallel / hardware.cores)
     imbalance = chunks * hardware.cores / nest.parallel
     slowdown = chunks / nest.parallel
-    estimate = slowdown * (
-        np.maximum(instructions / 2, (memory + gathered) / 2) + 2 * overhead + 4 * lines[:, 0] + 12 * lines[:, 1]
-        + 30 * lines[:, 2]
+    spill = np.maximum(accumulators / hardware.registers, 1.0)
+    estimate = cycles(
+        iterations=total / vector, arithmetic=instructions, memory=memory, spill=spill,
+        straight_line=windows / vector, loop_passes=overhead, lines=lines, share=slowdown,
     )  # fmt: skip
     footprint = (
         np.add.reduceat(np.where(a.repeated[:, None], 0.0, a.lines), a.first, axis=0) * hardware.line_bytes
@@ -230,12 +232,11 @@ def _statements(
         log2(total), nest.depth, log2(vector), _popcount(vector) == 1, np.mod(vector, lanes) == 0, _popcount(vector),
         registers, vector / (registers * lanes), np.floor(vector / lanes) + _popcount(np.mod(vector, lanes)),
         log2(nest.max_step), nest.explicit > 0, log2(windows / vector), log2(acc.at_level(nest.iters, nest.explicit)),
-        log2(vectors), log2(accumulators), np.log2(np.maximum(accumulators / hardware.registers, 1.0)),
+        log2(vectors), log2(accumulators), np.log2(spill),
         *segments, log2(nest.parallel), np.log2(imbalance), log2(total * slowdown), log2(arithmetic),
         log2(instructions), log2(memory), log2(overhead), *log2(lines).T, *fits,
-        log2(acc.at_level(footprint, task)), np.log2(np.maximum(flops, 1) / np.maximum(memory, 1)),
-        np.log2(np.maximum(flops, 1) / np.maximum(lines[:, 0], 1)),
-        np.log2(np.maximum(flops, 1) / np.maximum(lines[:, 1], 1)), log2(estimate),
+        log2(acc.at_level(footprint, task)), log2(flops / np.maximum(memory, 1)),
+        log2(flops / np.maximum(lines[:, 0], 1)), log2(flops / np.maximum(lines[:, 1], 1)), log2(estimate),
         np.bincount(a.statement, minlength=len(total)) - 1, log2(gathered),
     ]  # fmt: skip
     return np.stack(columns, axis=1).astype(np.float64), estimate, flops

@@ -1,0 +1,106 @@
+"""The graph convolutional network over ASTs, and the same without propagation.
+
+Tomczak, Lepert, Wiggers, "Simulating Execution Time of Tensor Programs using Graph Neural Networks"
+(2019): a node's type is embedded in 32 dimensions and joined to its features, one encoder is shared by
+all nodes, graph convolutions propagate, and all nodes are aggregated into one prediction.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import MessagePassing
+
+from tuneassist.cost_model.batch import GraphBatch
+from tuneassist.cost_model.features import COLUMNS
+from tuneassist.cost_model.graph import EDGE_KINDS
+from tuneassist.cost_model.walk import NODE_TYPES
+
+EMBEDDING = 32
+"""Dimensions of a node type's embedding, as in the paper."""
+
+
+class _Mean(MessagePassing):  # type: ignore[misc]
+    """Mean of the sources of a node's incoming edges; 0 where there are none."""
+
+    def __init__(self) -> None:
+        super().__init__(aggr="mean")
+
+    def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
+        """Return (N, width) from (N, width) and (2, edges)."""
+        out: Tensor = self.propagate(edge_index, x=h)
+        return out
+
+
+class RelationalLayer(nn.Module):
+    """One graph convolution with weights of its own for each edge kind, and a residual connection."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.mean = _Mean()
+        self.mix = nn.Linear(width * (1 + len(EDGE_KINDS)), width)
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
+        """Return (N, width) from (N, width) and the edges of each kind."""
+        seen = [h, *(self.mean(h, edge_index) for edge_index in edges)]
+        mixed: Tensor = self.mix(torch.cat(seen, dim=1))
+        return h + self.dropout(torch.relu(self.norm(mixed)))
+
+
+class NodewiseLayer(nn.Module):
+    """What stands in for a graph convolution where nodes must not see each other."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
+        """Return (N, width) from (N, width)."""
+        return h + self.dropout(torch.relu(self.norm(self.mix(h))))
+
+
+class AstNetwork(nn.Module):
+    """Log time of programs, relative to their workload's level.
+
+    The readout adds one number per node to the log of the analytic estimate, so each node's share of a
+    prediction is exact.
+
+    Args:
+        propagate: Whether nodes see their neighbours (`gcn`) or only themselves (`mlp`).
+        width: Of the hidden layers.
+        layers: Graph convolutions.
+        dropout: Share of units dropped in training.
+    """
+
+    def __init__(
+        self, *, propagate: bool = True, width: int = 64, layers: int = 3, dropout: float = 0.1
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(len(NODE_TYPES), EMBEDDING)
+        self.encoder = nn.Sequential(nn.Linear(EMBEDDING + len(COLUMNS), width), nn.ReLU())
+        layer = RelationalLayer if propagate else NodewiseLayer
+        self.layers = nn.ModuleList([layer(width, dropout) for _ in range(layers)])
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1))
+        self.prior_weight = nn.Parameter(torch.ones(()))
+        last = self.head[-1]
+        assert isinstance(last, nn.Linear)
+        # Before any training the estimate alone ranks.
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+
+    def node_scores(self, batch: GraphBatch) -> Tensor:
+        """Return (N,): what each node adds to its graph's log time."""
+        h = self.encoder(torch.cat([self.embedding(batch.types), batch.features / 8], dim=1))
+        for layer in self.layers:
+            h = layer(h, batch.edges)
+        scores: Tensor = self.head(h).squeeze(1)
+        return scores
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Return (G,) log time up to a constant of the workload; lower is faster."""
+        total = torch.zeros(batch.size).index_add(0, batch.graph, self.node_scores(batch))
+        return self.prior_weight * batch.prior + total

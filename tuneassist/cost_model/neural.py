@@ -1,0 +1,114 @@
+"""Rankers that are networks: `gcn` and `mlp`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from tuneassist.cost_model.batch import collate
+from tuneassist.cost_model.features import COLUMNS
+from tuneassist.cost_model.graph import AstGraph
+from tuneassist.cost_model.networks import AstNetwork
+from tuneassist.cost_model.replay import Examples
+from tuneassist.cost_model.training import TrainingSettings, train
+
+_CHUNK = 256
+"""Graphs predicted at once: more only takes more memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """The shape of a network."""
+
+    width: int = 64
+    layers: int = 3
+    dropout: float = 0.2
+
+
+class NetworkRanker:
+    """An AST network and how it is trained.
+
+    Args:
+        kind: `gcn`, or `mlp` for the same without propagation.
+        seed: Decides the first weights and the order of training.
+        threads: Threads that torch may use (a setting of the whole process).
+        network: The network's shape.
+        training: How it is trained.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        seed: int,
+        threads: int = 1,
+        network: NetworkSettings | None = None,
+        training: TrainingSettings | None = None,
+    ) -> None:
+        torch.set_num_threads(threads)
+        self.kind = kind
+        self._settings = network or NetworkSettings()
+        self._training = training or TrainingSettings()
+        self._seed = seed
+        self._fits = 0
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.network = AstNetwork(
+                propagate=kind == "gcn",
+                width=self._settings.width,
+                layers=self._settings.layers,
+                dropout=self._settings.dropout,
+            )
+        self.network.eval()
+
+    @property
+    def architecture(self) -> dict[str, int | float | str]:
+        """What must be equal for weights to fit."""
+        return {
+            "kind": self.kind,
+            "columns": len(COLUMNS),
+            "width": self._settings.width,
+            "layers": self._settings.layers,
+        }
+
+    def relative(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
+        """Return (n,) natural log of seconds, up to a constant of the workload."""
+        if not graphs:
+            return np.zeros(0)
+        with torch.inference_mode():
+            parts = [
+                self.network(collate(graphs[start : start + _CHUNK])).numpy()
+                for start in range(0, len(graphs), _CHUNK)
+            ]
+        return np.concatenate(parts).astype(np.float64)
+
+    def fit(self, examples: Examples, *, budget_secs: float) -> None:
+        """Train on from the weights as they are."""
+        self._fits += 1
+        train(
+            self.network,
+            examples,
+            self._training,
+            budget_secs=budget_secs,
+            seed=self._seed + 7919 * self._fits,
+        )
+
+    def state(self) -> dict[str, npt.NDArray[np.generic]]:
+        """The weights as plain arrays."""
+        return {name: value.detach().numpy().copy() for name, value in self.network.state_dict().items()}
+
+    def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
+        """Take over what `state` gave; KeyError or ValueError if it does not fit."""
+        own = self.network.state_dict()
+        if own.keys() != state.keys():
+            raise KeyError(f"weights differ in name: {sorted(own.keys() ^ state.keys())}")
+        for name, value in own.items():
+            if tuple(value.shape) != tuple(state[name].shape):
+                raise ValueError(f"{name} is {tuple(state[name].shape)}, not {tuple(value.shape)}")
+        self.network.load_state_dict(
+            {name: torch.from_numpy(np.array(value)) for name, value in state.items()}
+        )

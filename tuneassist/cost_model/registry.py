@@ -1,0 +1,57 @@
+"""Makes cost models by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tuneassist.cost_model.base import CostModel, Ranker
+from tuneassist.errors import UsageError
+
+KINDS = ("gcn", "mlp", "tree", "ensemble")
+
+
+def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostModel:
+    """Return a fresh model, or one with the weights of a checkpoint.
+
+    Args:
+        kind: One of `KINDS`, or the path of a checkpoint.
+        seed: Decides first weights and training.
+        threads: Threads that the model may use.
+
+    Raises:
+        UsageError: The kind names neither a model nor a usable checkpoint.
+    """
+    from tuneassist.cost_model.learned import LearnedCostModel
+
+    if kind in KINDS:
+        return LearnedCostModel(_ranker(kind, seed, threads))
+    if not Path(kind).is_file():
+        raise UsageError(
+            f"{kind!r} is neither a cost model nor a file.",
+            remedy=f"Use one of {', '.join(KINDS)}, or the path of a checkpoint.",
+        )
+    from tuneassist.cost_model import checkpoint
+
+    named = str(checkpoint.header(kind).get("architecture", {}).get("kind"))
+    if named not in KINDS:
+        raise UsageError(
+            f"The checkpoint {kind} holds a model of kind {named!r}, which this version does not know.",
+            remedy=f"Known kinds: {', '.join(KINDS)}.",
+        )
+    model = LearnedCostModel(_ranker(named, seed, threads))
+    model.load(kind)
+    return model
+
+
+def _ranker(kind: str, seed: int, threads: int) -> Ranker:
+    if kind == "tree":
+        from tuneassist.cost_model.tree import TreeRanker
+
+        return TreeRanker(seed=seed, threads=threads)
+    if kind == "ensemble":
+        from tuneassist.cost_model.ensemble import EnsembleRanker
+
+        return EnsembleRanker([_ranker("gcn", seed, threads), _ranker("tree", seed, threads)])
+    from tuneassist.cost_model.neural import NetworkRanker
+
+    return NetworkRanker(kind, seed=seed, threads=threads)

@@ -1,0 +1,100 @@
+"""All trials that a model has seen, as examples to train on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tuneassist.cost_model.graph import AstGraph
+
+Array = npt.NDArray[np.float64]
+
+FAILED_PENALTY = float(np.log(2.0))
+"""A failed trial ranks as if it took twice as long as the slowest that ran."""
+FAST_WEIGHT = 3.0
+"""The fastest schedule weighs 1 + this much as often as the slowest."""
+FAST_SCALE = 0.7
+"""Distance from the fastest, in log time, over which that falls to 1/e."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Trials of any number of workloads.
+
+    Attributes:
+        graphs: n of them.
+        target: (n,) natural log of seconds less the mean of the workload's successful trials.
+        failed: (n,) the target is only a rank: it failed, and was given a time slower than all others.
+        workload: (n,) number of the workload.
+        weight: (n,) more where fast schedules are.
+    """
+
+    graphs: list[AstGraph]
+    target: Array
+    failed: npt.NDArray[np.bool_]
+    workload: npt.NDArray[np.int64]
+    weight: Array
+
+
+@dataclass(slots=True)
+class _Trials:
+    graphs: list[AstGraph] = field(default_factory=list)
+    secs: list[float] = field(default_factory=list)
+
+
+class Replay:
+    """Trials by workload, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, _Trials] = {}
+
+    def add(self, workload_hash: str, graphs: Sequence[AstGraph], secs: npt.ArrayLike) -> None:
+        """Keep trials of a workload; seconds that are not finite and positive are failures."""
+        values = np.asarray(secs, dtype=np.float64)
+        if values.shape != (len(graphs),):
+            raise ValueError(f"{len(graphs)} graphs need as many seconds, not an array {values.shape}")
+        values = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+        trials = self._seen.setdefault(workload_hash, _Trials())
+        trials.graphs.extend(graphs)
+        trials.secs.extend(values.tolist())
+
+    def measured(self, workload_hash: str) -> tuple[list[AstGraph], Array]:
+        """The successful trials of a workload: n graphs and (n,) seconds."""
+        trials = self._seen.get(workload_hash, _Trials())
+        secs = np.array(trials.secs, dtype=np.float64)
+        known = np.isfinite(secs)
+        return [g for g, ok in zip(trials.graphs, known, strict=True) if ok], secs[known]
+
+    @property
+    def workloads(self) -> list[str]:
+        """Hashes of the workloads with at least one successful trial."""
+        return [key for key, trials in self._seen.items() if np.isfinite(trials.secs).any()]
+
+    def examples(self) -> Examples:
+        """Everything that can be learned from; workloads without a successful trial teach nothing."""
+        graphs: list[AstGraph] = []
+        targets, failures, workloads, weights = [], [], [], []
+        for number, key in enumerate(self.workloads):
+            trials = self._seen[key]
+            log_secs = np.log(np.array(trials.secs, dtype=np.float64))
+            failed = np.isnan(log_secs)
+            worst = log_secs[~failed].max() + FAILED_PENALTY
+            target = np.where(failed, worst, log_secs)
+            graphs += trials.graphs
+            targets.append(target - log_secs[~failed].mean())
+            failures.append(failed)
+            workloads.append(np.full(len(target), number))
+            weights.append(1.0 + FAST_WEIGHT * np.exp((target.min() - target) / FAST_SCALE))
+        if not graphs:
+            none = np.zeros(0)
+            return Examples([], none, none.astype(bool), none.astype(np.int64), none)
+        return Examples(
+            graphs,
+            np.concatenate(targets),
+            np.concatenate(failures),
+            np.concatenate(workloads),
+            np.concatenate(weights),
+        )

@@ -1,0 +1,111 @@
+"""Trains an AST network: regression of log time centred per workload, and pairwise ranking within it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tuneassist.cost_model.batch import collate
+from tuneassist.cost_model.networks import AstNetwork
+from tuneassist.cost_model.replay import Examples
+
+NOISE = 0.04
+"""Pairs closer than this in log time are not ranked: repeats of one kernel differ as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How to train."""
+
+    max_steps: int = 60
+    """Steps at most, however much time is left: more of them overfit few trials."""
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.1
+    rank_weight: float = 1.0
+    """Of the ranking loss beside the regression's."""
+    sharpness: float = 2.0
+    """The ranking loss is softplus of this times the difference in log time, the wrong way round."""
+    clip: float = 1.0
+
+
+def train(
+    network: AstNetwork, examples: Examples, settings: TrainingSettings, *, budget_secs: float, seed: int
+) -> int:
+    """Train in place for at most the time given, and return the steps taken.
+
+    The learning rate falls to zero over the steps, or over the time where that is shorter. With enough
+    time the result depends on the seed alone.
+    """
+    count = len(examples.graphs)
+    if count < 2 or budget_secs <= 0:
+        return 0
+    random = np.random.default_rng(seed)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
+    start, steps, order = time.perf_counter(), 0, list[np.ndarray]()
+    network.train()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        while steps < settings.max_steps:
+            spent = time.perf_counter() - start
+            if spent >= budget_secs:
+                break
+            left = 1.0 - max(steps / settings.max_steps, spent / budget_secs)
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * min(1.0, 2 * left)
+            if not order:
+                shuffled = random.permutation(count)
+                order = np.array_split(shuffled, -(-count // settings.batch_size))
+            loss = _loss(network, examples, order.pop(), settings)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+            optimizer.step()
+            steps += 1
+    network.eval()
+    return steps
+
+
+def _loss(network: AstNetwork, examples: Examples, chosen: np.ndarray, settings: TrainingSettings) -> Tensor:
+    predicted = network(collate([examples.graphs[i] for i in chosen]))
+    target = torch.from_numpy(examples.target[chosen]).float()
+    weight = torch.from_numpy(examples.weight[chosen]).float()
+    ran = torch.from_numpy(~examples.failed[chosen])
+    workload = torch.from_numpy(examples.workload[chosen])
+    regression = _regression(predicted, target, weight * ran, workload)
+    return regression + settings.rank_weight * _ranking(
+        predicted, target, weight, workload, settings.sharpness
+    )
+
+
+def _regression(predicted: Tensor, target: Tensor, weight: Tensor, workload: Tensor) -> Tensor:
+    """Weighted smooth L1 of log time, both sides centred per workload; failed trials weigh nothing."""
+    error = functional.smooth_l1_loss(
+        _centred(predicted, weight, workload), _centred(target, weight, workload), reduction="none"
+    )
+    return (weight * error).sum() / weight.sum().clamp(min=1e-6)
+
+
+def _centred(values: Tensor, weight: Tensor, workload: Tensor) -> Tensor:
+    count = int(workload.max()) + 1
+    total = torch.zeros(count).index_add(0, workload, weight * values)
+    mass = torch.zeros(count).index_add(0, workload, weight)
+    return values - (total / mass.clamp(min=1e-6))[workload]
+
+
+def _ranking(predicted: Tensor, target: Tensor, weight: Tensor, workload: Tensor, sharpness: float) -> Tensor:
+    """Logistic loss of all pairs of a workload (RankNet, Burges et al. 2005), weighted by their distance."""
+    distance = target[:, None] - target[None, :]
+    pairs = (workload[:, None] == workload[None, :]) & (distance > NOISE)
+    if not pairs.any():
+        return predicted.sum() * 0.0
+    loss = functional.softplus(sharpness * (predicted[None, :] - predicted[:, None])) / sharpness
+    importance = distance.clamp(max=1.0) * (weight[:, None] + weight[None, :])
+    return (loss * importance)[pairs].sum() / importance[pairs].sum()
