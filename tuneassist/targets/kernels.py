@@ -37,7 +37,13 @@ class Loaded:
     arguments: tuple[Any, ...]
 
     def run(self) -> None:
+        """Call it once."""
         self.call(*self.arguments)
+
+    def repeats(self, *, number: int, repeat: int) -> list[float]:
+        """Seconds of a call in each repeat, itself the mean of `number` calls, by wall clock."""
+        timer = self.module.time_evaluator("main", tvm.cpu(), number=number, repeat=repeat)
+        return [float(secs) for secs in timer(*self.arguments).results]
 
 
 def load(

@@ -78,6 +78,13 @@ def missing_features(config: Mapping[str, Any], features: Mapping[str, bool]) ->
     )
 
 
+def architecture_of(config: Mapping[str, Any]) -> str | None:
+    """The architecture of a target's `mtriple`, such as `aarch64`; None where it names none."""
+    triple = config.get("mtriple")
+    name = str(triple or "").partition("-")[0].lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name) or None
+
+
 def unknown_attributes(attributes: Iterable[str]) -> tuple[str, ...]:
     """Those of a target's `mattr` that LLVM would ignore with a warning: no sign, or no such feature."""
     return tuple(
