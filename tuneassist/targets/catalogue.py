@@ -81,7 +81,7 @@ def check_kind(kind: object) -> None:
     Raises:
         UsageError: It is none; the nearest kinds and tags are named.
     """
-    known = _known_kinds()
+    known = known_kinds()
     if kind in known:
         return
     near = _nearest(str(kind), ("native", *known, *tags()))
@@ -147,12 +147,13 @@ def _plain(name: str) -> str:
 
 
 @cache
-def _known_kinds() -> tuple[str, ...]:
+def known_kinds() -> tuple[str, ...]:
+    """Every target kind that TVM has a name for, available here or not."""
     return tuple(sorted(str(kind) for kind in tvm.get_global_func("target.ListTargetKinds")()))
 
 
 def _option_types(kind: str) -> dict[str, str]:
-    if kind not in _known_kinds():
+    if kind not in known_kinds():
         return {}
     options = tvm.get_global_func("target.ListTargetKindOptionsFromName")(kind)
     return {str(name): str(type_name) for name, type_name in options.items()}
