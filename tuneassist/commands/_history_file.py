@@ -45,4 +45,4 @@ def salvage_command(source: Path, target: Path, as_json: bool) -> None:
     ]
     print_table(("table", "copied", "dropped", ""), rows, numeric=("copied", "dropped"))
     if any(table.lost for table in done):
-        hint("Dropped rows refer to rows that could not be read.")
+        hint("Dropped rows are garbled, or refer to rows that could not be read.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Sequence
 
 import click
@@ -38,7 +39,7 @@ def sql_command(statement: str, db: str | None, as_csv: bool, as_json: bool) -> 
     shows the first 200 rows, --csv and --json give all.
     """
     if statement == "-":
-        statement = click.get_text_stream("stdin").read()
+        statement = sys.stdin.read()
     if "\0" in statement or not statement.strip():
         raise UsageError("There is no SQL statement.", remedy='Try "SELECT * FROM run_summary".')
     path = store_path(db)

@@ -21,7 +21,7 @@ class RunOnTask:
     run_id: int
     task: TaskRow
     ratio: float | None
-    """Latency of the first run over this one's: above 1, this one is faster. None where either has none."""
+    """Latency of the first of the runs over this one's: above 1, this one is faster. None without either."""
     ratio_low: float | None
     """95 % confidence interval of the ratio, from the repeats; None with fewer than 2 repeats."""
     ratio_high: float | None
@@ -51,13 +51,13 @@ class Comparison:
     tasks: tuple[TaskComparison, ...]
     """Of the workloads that at least two of the runs have, the first run's order first."""
     geomean_ratios: tuple[float | None, ...]
-    """For each run, the geometric mean of its ratios over the tasks where it has one."""
+    """For each run, the geometric mean of its ratios over the tasks that it shares with the first run."""
     same_place: bool
     """Whether all ran on one machine and target; else the ratios compare machines, too."""
 
 
 def compare(conn: sqlite3.Connection, run_ids: Sequence[int], path: str) -> Comparison:
-    """Compare runs with the first of them.
+    """Compare runs, workload by workload, with the first of them that has it.
 
     Args:
         conn: From `reading()`.
@@ -75,7 +75,7 @@ def compare(conn: sqlite3.Connection, run_ids: Sequence[int], path: str) -> Comp
         for task in tasks[run_id]:
             by_workload.setdefault(task.workload_id, []).append((run_id, task))
     compared = [
-        _compare_task(entries, curves, first=run_ids[0])
+        _compare_task(entries, curves)
         for entries in by_workload.values()
         if len({run_id for run_id, _ in entries}) > 1
     ]
@@ -87,21 +87,21 @@ def compare(conn: sqlite3.Connection, run_ids: Sequence[int], path: str) -> Comp
     return Comparison(
         runs=found,
         tasks=tuple(compared),
-        geomean_ratios=tuple(_geomean(compared, run_id) for run_id in run_ids),
+        geomean_ratios=tuple(_geomean(compared, run_id, base=run_ids[0]) for run_id in run_ids),
         same_place=places[0] == 1,
     )
 
 
 def _compare_task(
-    entries: list[tuple[int, TaskRow]], curves: dict[int, dict[int, list[Improvement]]], *, first: int
+    entries: list[tuple[int, TaskRow]], curves: dict[int, dict[int, list[Improvement]]]
 ) -> TaskComparison:
-    base = next((task for run_id, task in entries if run_id == first), None)
+    base = entries[0][1]
     bests = [task.best_secs for _, task in entries]
     common = None if None in bests else max(best for best in bests if best is not None)
     rows = []
     for run_id, task in entries:
         ratio, low, high = None, None, None
-        if base is not None and base.best_secs and task.best_secs:
+        if base.best_secs and task.best_secs:
             ratio = base.best_secs / task.best_secs
             low, high = ratio_interval(base.best_run_secs, task.best_run_secs, ratio)
         reached = next(
@@ -151,11 +151,11 @@ def ratio_interval(
     return ratio * math.exp(-reach), ratio * math.exp(reach)
 
 
-def _geomean(tasks: list[TaskComparison], run_id: int) -> float | None:
+def _geomean(tasks: list[TaskComparison], run_id: int, *, base: int) -> float | None:
     logs = [
         math.log(row.ratio)
         for task in tasks
         for row in task.runs
-        if row.run_id == run_id and row.ratio is not None
+        if task.runs[0].run_id == base and row.run_id == run_id and row.ratio is not None
     ]
     return math.exp(fmean(logs)) if logs else None

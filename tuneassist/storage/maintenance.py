@@ -90,6 +90,23 @@ def set_note(path: str, run_id: int, note: str) -> None:
             conn.close()
 
 
+def problems(conn: sqlite3.Connection, most: int = 5) -> list[str]:
+    """What SQLite finds wrong with the file, at most so many findings; empty for a sound one.
+
+    Reads the whole file: seconds for each gigabyte.
+
+    Args:
+        conn: From `reading()`.
+        most: Findings after which the check stops.
+    """
+    try:
+        found = [str(text) for (text,) in conn.execute(f"PRAGMA quick_check({int(most)})") if text != "ok"]
+        orphans = conn.execute("PRAGMA foreign_key_check").fetchmany(most - len(found))
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [*found, *(f"row {row[1]} of {row[0]} refers to no row of {row[2]}" for row in orphans)]
+
+
 def vacuum(path: str) -> tuple[int, int]:
     """Rewrite the file without its free pages; return its size before and after, in bytes.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import shutil
 import sqlite3
 import tempfile
@@ -22,6 +23,7 @@ _TABLES = (
 """Each after those that it refers to."""
 
 _INDEX_OF_IDS = {"trials": "trials_by_task", "tasks": "tasks_by_run", "rounds": "rounds_by_task"}
+_JSON_COLUMNS = ("features", "json", "run_secs", "phase_secs")
 _SIZE = ("page_count", "page_size")
 _SMALLEST_ROW_BYTES = 64
 _MOST_ERRORS = 200_000
@@ -35,7 +37,7 @@ class Salvaged:
     table: str
     rows: int
     lost: int
-    """Rows that could be read but refer to what could not, or that the schema refuses."""
+    """Rows that were read, but hold what is none of their column, or refer to what could not be read."""
     damaged: bool
     """Whether some part of the table could not be read."""
 
@@ -104,11 +106,15 @@ def _copy_table(old: sqlite3.Connection, new: sqlite3.Connection, table: str, na
     if table == "tasks":  # kept by triggers on trials, as the trials come
         columns = [name for name in columns if not name.endswith("_count") and not name.startswith("best_")]
     reader = _Reader(old, table, columns)
+    json_columns = [at for at, name in enumerate(columns) if name.endswith("_json") or name in _JSON_COLUMNS]
     insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
     rows = lost = 0
     with store_faults(name):
         new.execute("BEGIN IMMEDIATE")
         for row in reader.rows():
+            if not all(_is_json(row[at]) for at in json_columns):
+                lost += 1
+                continue
             try:
                 new.execute(insert, row)
                 rows += 1
@@ -140,6 +146,8 @@ class _Reader:
                 for row_id, *row in self._conn.execute(query, (low, high)):
                     low = row_id
                     yield tuple(row)
+                if low < high and self._last_up_to(high) > low:
+                    raise sqlite3.DatabaseError("a row id that is none ended the range")
             except sqlite3.DatabaseError:
                 self.damaged = True
                 errors += 1
@@ -147,6 +155,11 @@ class _Reader:
                 for start, end in ((low, middle), (middle, high)):
                     if high - low > 1:
                         heapq.heappush(ranges, (start - end, start, end))
+
+    def _last_up_to(self, high: int) -> int:
+        query = f"SELECT rowid FROM {self._table} NOT INDEXED WHERE rowid <= ? ORDER BY rowid DESC LIMIT 1"
+        row = self._conn.execute(query, (high,)).fetchone()
+        return int(row[0]) if row else -1
 
     def _last_id(self) -> int:
         """The largest row id; of an index where the table's end is lost, else a bound by the file's size."""
@@ -159,6 +172,14 @@ class _Reader:
                 self.damaged = True
         pages, page_bytes = (self._conn.execute(f"PRAGMA {name}").fetchone()[0] for name in _SIZE)
         return int(pages * page_bytes // _SMALLEST_ROW_BYTES)
+
+
+def _is_json(value: object) -> bool:
+    try:
+        json.loads("null" if value is None else str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def _remove(target: Path) -> None:
