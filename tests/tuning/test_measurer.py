@@ -121,20 +121,18 @@ def test_a_zygote_that_dies_is_replaced_and_no_job_is_lost(workers: Workers) -> 
 
 def test_an_open_job_is_measured_again_and_checked(measurer: Measurer, tmp_path: Path) -> None:
     reference = tmp_path / "reference.npy"
-    opened = measurer.open(fault_kernels.job("good"), LIMITS)
+    (opened,) = measurer.open([fault_kernels.job("good")], LIMITS)
     assert isinstance(opened, OpenJob)
     assert opened.measure().status is TrialStatus.OK
     assert opened.measure(quick=True).status is TrialStatus.OK
     opened.check(reference, rtol=0.0, atol=0.0, save=True)
     opened.close()
 
-    same = measurer.open(fault_kernels.job("good"), LIMITS)
-    assert isinstance(same, OpenJob)
+    same, wrong = measurer.open([fault_kernels.job("good"), fault_kernels.job("nan")], LIMITS)
+    assert isinstance(same, OpenJob) and isinstance(wrong, OpenJob)
     assert same.check(reference, rtol=1e-6, atol=0.0)["correct"]
     same.close()
 
-    wrong = measurer.open(fault_kernels.job("nan"), LIMITS)
-    assert isinstance(wrong, OpenJob)
     assert not wrong.check(reference, rtol=1e-6, atol=0.0)["correct"]
     wrong.close()
 

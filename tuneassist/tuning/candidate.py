@@ -38,9 +38,9 @@ def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
         os.sched_setaffinity(0, request["cores"])
     _limit_memory(request["memory_limit_bytes"])
     try:
-        started = time.perf_counter()
         kernel = _compile(request)
-        send(sock, {"event": "built", "secs": time.perf_counter() - started})
+        # CPU time: what the build costs, however many others run beside it.
+        send(sock, {"event": "built", "secs": time.process_time()})
     except Exception as error:
         send(sock, _failure(error))
         return

@@ -27,7 +27,7 @@ def measure_untuned(task: TuneTask, measurer: Measurer) -> tuple[float | None, s
     Writes the task's reference output where nothing else did.
     """
     limits = replace(task.limits, run_secs=min(task.limits.run_secs, _UNTUNED_TIMEOUT_SECS))
-    opened = measurer.open(task.job(task.mod), limits)
+    (opened,) = measurer.open([task.job(task.mod)], limits)
     if isinstance(opened, Outcome):
         return None, opened.error
     try:
@@ -66,22 +66,20 @@ def confirm_best(task: TuneTask, measurer: Measurer, journal: Journal, settings:
 
 def _measure_again(task: TuneTask, measurer: Measurer, journal: Journal, trials: list[Trial]) -> None:
     assert task.search is not None
-    opened: dict[int, OpenJob] = {}
-    repeats: dict[int, list[float]] = {}
+    jobs = [task.job(task.search.replay(trial.trace_json).mod) for trial in trials]
+    repeats: dict[int, list[float]] = {trial.ordinal: [] for trial in trials}
+    opened = measurer.open(jobs, task.limits)
     try:
-        for trial in trials:
-            job = measurer.open(task.job(task.search.replay(trial.trace_json).mod), task.limits)
-            if isinstance(job, OpenJob):
-                opened[trial.ordinal] = job
-                repeats[trial.ordinal] = []
         for _ in range(_PASSES):
-            for ordinal, job in opened.items():
-                repeats[ordinal] += job.measure().run_secs or ()
+            for trial, job in zip(trials, opened, strict=True):
+                if isinstance(job, OpenJob):
+                    repeats[trial.ordinal] += job.measure().run_secs or ()
     finally:
-        for job in opened.values():
-            job.close()
+        for job in opened:
+            if isinstance(job, OpenJob):
+                job.close()
     for trial in trials:
-        again = repeats.get(trial.ordinal)
+        again = repeats[trial.ordinal]
         if again:
             run_secs = (*(trial.run_secs or ()), *again)
             best_of = statistics.median(run_secs)
@@ -94,7 +92,7 @@ def _check(task: TuneTask, measurer: Measurer, journal: Journal, trial: Trial) -
     assert task.search is not None
     module = task.search.replay(trial.trace_json).mod
     rtol, atol = tolerance(task.info)
-    opened = measurer.open(task.job(module, prepacked=False), task.limits)
+    (opened,) = measurer.open([task.job(module, prepacked=False)], task.limits)
     answer: Any = opened
     if isinstance(opened, OpenJob):
         answer = opened.check(task.reference_path, rtol=rtol, atol=atol)

@@ -164,11 +164,14 @@ class Measurer:
                 self._workers.restart()
         return False
 
-    def open(self, job: Job, limits: Limits) -> OpenJob | Outcome:
-        """Build one job and keep its process, to be measured or checked again and again."""
-        worker = self._fork(job, limits)
-        answer = self._answer(worker, TrialStatus.BUILD_ERROR, TrialStatus.BUILD_TIMEOUT)
-        return answer if isinstance(answer, Outcome) else OpenJob(self, worker, limits)
+    def open(self, jobs: Sequence[Job], limits: Limits) -> list[OpenJob | Outcome]:
+        """Build jobs side by side and keep their processes, to be measured or checked again and again."""
+        workers = [self._fork(job, limits) for job in jobs]
+        opened: list[OpenJob | Outcome] = []
+        for worker in workers:
+            answer = self._answer(worker, TrialStatus.BUILD_ERROR, TrialStatus.BUILD_TIMEOUT)
+            opened.append(answer if isinstance(answer, Outcome) else OpenJob(self, worker, limits))
+        return opened
 
     def _fork(self, job: Job, limits: Limits) -> Worker:
         order = {

@@ -27,6 +27,8 @@ _ROUNDS_WANTED = 4
 """Rounds that a task should get at least, so that the guide learns within small budgets too."""
 _TRAIN_SHARE = 0.08
 """Share of the time so far that training may have taken."""
+_SEARCH_SHARE = 0.25
+"""Time for a guided search, as a share of what building and measuring the last round took."""
 _BASELINE_TIMEOUT_SECS = 60.0
 
 
@@ -114,7 +116,7 @@ class TuningRun:
     def _propose(self, task: TuneTask) -> list[Candidate]:
         assert task.search is not None
         left = self._p.settings.trials - self.trials
-        return task.search.propose(min(self._round_size, left), guided=True)
+        return task.search.propose(min(self._round_size, left), budget_secs=_SEARCH_SHARE * task.round_secs)
 
     def _measure(self, task: TuneTask, candidates: list[Candidate], before: dict[str, float]) -> None:
         assert task.search is not None and task.guide is not None
@@ -149,6 +151,8 @@ class TuningRun:
             )
         if baseline is not None and not task.baselined:
             baseline.close()
+        spent = self._p.clock.secs()
+        task.round_secs = sum(spent[name] - before[name] for name in ("build", "measure"))
         self._learn(task, candidates, outcomes)
         task.close_round()
         self._report_round(task, outcomes, task.pairs[first_pair:], before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,8 +13,10 @@ from tuneassist.tuning.guides import Guide
 from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 
 _EXPLORE_POPULATION = 64
-_POPULATION = 160
 _GENERATIONS = 3
+_FIRST_POPULATION = 96
+_POPULATIONS = (64, 1024)
+"""Smallest and largest population of a guided round."""
 _RANDOM_SHARE = 0.1
 """Share of a guided round that is drawn at random, as a check on the model."""
 _EMPTY_ROUNDS = 3
@@ -70,7 +73,8 @@ class TaskSearch:
         self._seed = seed
         self._threads = threads
         self._target = target
-        self._guided: Any = None
+        self._population = _FIRST_POPULATION
+        self._rounds = 0
         try:
             # One thread: with more, which of them draws which sample depends on timing.
             self._random = self._context("random", _EXPLORE_POPULATION, generations=0, threads=1)
@@ -106,14 +110,16 @@ class TaskSearch:
         """Let later rounds descend from a measured schedule."""
         self.database.add(self._mod, schedule.trace, run_secs)
 
-    def propose(self, count: int, *, guided: bool) -> list[Candidate]:
+    def propose(self, count: int, *, budget_secs: float) -> list[Candidate]:
         """Return up to `count` new candidates; empty if none was found this time.
 
         Args:
             count: How many are wanted.
-            guided: Evolve under the guide; else draw at random.
+            budget_secs: About how long a guided search may take: it decides the next population.
         """
-        picked = self._evolve(count - round(_RANDOM_SHARE * count)) if self._may_evolve(guided) else []
+        picked = []
+        if self._guide.informed and len(self.database):
+            picked = self._evolve(count - round(_RANDOM_SHARE * count), budget_secs)
         picked += self._sample(count - len(picked))
         if picked:
             self._empty_rounds = 0
@@ -132,17 +138,18 @@ class TaskSearch:
             for candidate, score, predicted in zip(candidates, scores, secs, strict=True)
         ]
 
-    def _may_evolve(self, guided: bool) -> bool:
-        return guided and self._guide.informed and len(self.database) > 0
-
-    def _evolve(self, count: int) -> list[_Picked]:
-        if self._guided is None:
-            self._guided = self._context("guided", _POPULATION, _GENERATIONS, self._threads)
-            self._guided.pre_tuning(
-                # Twice what is measured: programs that were measured before are filtered out afterwards.
-                _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
-            )  # fmt: skip
-        return self._take(self._draw(self._guided), count, "search")
+    def _evolve(self, count: int, budget_secs: float) -> list[_Picked]:
+        started = time.monotonic()
+        context = self._context("guided", self._population, _GENERATIONS, self._threads)
+        self._rounds += 1
+        context.pre_tuning(
+            # Twice what is measured: programs that were measured before are filtered out afterwards.
+            _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
+        )  # fmt: skip
+        picked = self._take(self._draw(context), count, "search")
+        affordable = self._population * budget_secs / max(time.monotonic() - started, 1e-3)
+        self._population = int(min(max(affordable, _POPULATIONS[0]), _POPULATIONS[1], 2 * self._population))
+        return picked
 
     def _sample(self, count: int) -> list[_Picked]:
         # What is drawn and not used is kept: the strategy never draws a program twice.
@@ -163,7 +170,7 @@ class TaskSearch:
             ),
             task_name=name,
             # MetaSchedule's seeds lie in [1, 2^31 - 1].
-            rand_state=1 + (self._seed * 7919 + len(name)) % (2**31 - 2),
+            rand_state=1 + (self._seed * 7919 + self._rounds) % (2**31 - 2),
             num_threads=threads,
             logger=_quiet_logger(),
         )  # fmt: skip

@@ -43,6 +43,8 @@ class TuneTask:
     valid: int = 0
     rounds: int = 0
     since_better: int = 0
+    round_secs: float = 0.0
+    """What building and measuring the last round took."""
     best_secs: float | None = None
     best_by_round: list[float] = field(default_factory=list)
     pairs: list[tuple[float, float]] = field(default_factory=list)
