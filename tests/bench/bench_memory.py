@@ -22,11 +22,9 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "store.sqlite"
-        subprocess.run(
-            [sys.executable, "-m", "tuneassist", "--batch", "--json", "--quiet", "--workload", arguments.workload,
-             "--trials", str(arguments.trials), "--db", str(db)],
-            check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        tune = [sys.executable, "-m", "tuneassist", "--batch", "--json", "--quiet", "--db", str(db)]
+        tune += ["--workload", arguments.workload, "--trials", str(arguments.trials)]
+        subprocess.run(tune, check=True, stdout=subprocess.DEVNULL)
         connection = sqlite3.connect(db)
         rows = connection.execute("SELECT trials, rss_bytes FROM rounds ORDER BY id").fetchall()
         connection.close()

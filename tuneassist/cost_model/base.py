@@ -72,7 +72,7 @@ class CostModel(Protocol):
 
 
 class Ranker(Protocol):
-    """The trainable part of a cost model: log time up to a constant of the workload."""
+    """The trainable part of a cost model: it corrects the analytic estimate."""
 
     @property
     def kind(self) -> str:
@@ -84,8 +84,8 @@ class Ranker(Protocol):
         """What must be equal for weights to fit."""
         ...
 
-    def relative(self, graphs: Sequence[AstGraph]) -> Array:
-        """Return (n,) natural log of seconds, up to a constant of the workload."""
+    def correction(self, graphs: Sequence[AstGraph]) -> Array:
+        """Return (n,) what to add to the log of the analytic estimate; the mean over a workload is free."""
         ...
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:

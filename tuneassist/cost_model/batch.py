@@ -9,10 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import EDGE_KINDS, AstGraph
-
-_ESTIMATE = COLUMNS.index("root.estimate_sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,6 @@ class GraphBatch:
         features: (N, len(COLUMNS)).
         graph: (N,) which graph each node belongs to.
         edges: For each kind of `EDGE_KINDS` (2, edges of that kind).
-        prior: (G,) natural log of the estimated cycles.
         size: G.
     """
 
@@ -32,7 +28,6 @@ class GraphBatch:
     features: Tensor
     graph: Tensor
     edges: tuple[Tensor, ...]
-    prior: Tensor
     size: int
 
 
@@ -43,12 +38,10 @@ def collate(graphs: Sequence[AstGraph]) -> GraphBatch:
     edges = np.concatenate([g.edges for g in graphs], axis=1)
     edges = edges + np.repeat(offsets, [g.edges.shape[1] for g in graphs])
     kinds = np.concatenate([g.edge_kinds for g in graphs])
-    features = torch.from_numpy(np.concatenate([g.features for g in graphs]))
     return GraphBatch(
         types=torch.from_numpy(np.concatenate([g.types for g in graphs])),
-        features=features,
+        features=torch.from_numpy(np.concatenate([g.features for g in graphs])),
         graph=torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),
         edges=tuple(torch.from_numpy(edges[:, kinds == k]) for k in range(len(EDGE_KINDS))),
-        prior=features[torch.from_numpy(offsets), _ESTIMATE] * float(np.log(2.0)),
         size=len(graphs),
     )

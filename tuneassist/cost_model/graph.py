@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "EDGE_KINDS", "FEATURE_VERSION", "NODE_TYPES", "AstGraph", "extract", "extract_batch"]
 
+_ESTIMATE = COLUMNS.index("root.estimate_sum")
+_LN2 = float(np.log(2.0))
 EDGE_KINDS = ("down", "up", "flow", "flow_back")
 """Parent to child, child to parent, store to load, load to store; an edge's kind is the position here."""
 
@@ -53,6 +55,11 @@ class AstGraph:
     cores: int
     unknown: dict[str, int] = field(default_factory=dict)
     labels: tuple[str, ...] | None = None
+
+    @property
+    def log_estimate(self) -> float:
+        """Natural log of the analytic estimate of its cycles."""
+        return float(self.features[0, _ESTIMATE]) * _LN2
 
     @property
     def num_nodes(self) -> int:

@@ -43,7 +43,7 @@ class LearnedCostModel:
 
     def predict(self, workload_hash: str, graphs: Sequence[AstGraph]) -> Prediction:
         """Predict candidates of one workload."""
-        relative = self._ranker.relative(graphs)
+        relative = self._relative(graphs)
         log_secs = relative + self._levels.get(workload_hash, self._common)
         return Prediction(score=-relative, secs=np.exp(np.clip(log_secs, -25.0, 12.0)))
 
@@ -88,4 +88,9 @@ class LearnedCostModel:
 
     def _residuals(self, workload_hash: str) -> Array:
         graphs, secs = self._replay.measured(workload_hash)
-        return np.log(secs) - self._ranker.relative(graphs)
+        return np.asarray(np.log(secs) - self._relative(graphs))
+
+    def _relative(self, graphs: Sequence[AstGraph]) -> Array:
+        """(n,) natural log of seconds, up to a constant of the workload."""
+        estimate = np.array([graph.log_estimate for graph in graphs], dtype=np.float64)
+        return estimate + self._ranker.correction(graphs)

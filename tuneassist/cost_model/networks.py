@@ -16,6 +16,8 @@ from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import EDGE_KINDS
 from tuneassist.cost_model.walk import NODE_TYPES
 
+LEAST_SCALE = 0.5
+"""A column that hardly varied in what was seen first must not explode when it does."""
 EMBEDDING = 32
 """Dimensions of a node type's embedding, as in the paper."""
 
@@ -64,10 +66,9 @@ class NodewiseLayer(nn.Module):
 
 
 class AstNetwork(nn.Module):
-    """Log time of programs, relative to their workload's level.
+    """What to add to the log of the analytic estimate, so that it ranks programs of a workload.
 
-    The readout adds one number per node to the log of the analytic estimate, so each node's share of a
-    prediction is exact.
+    The readout is a sum of one number per node, so each node's share of it is exact.
 
     Args:
         propagate: Whether nodes see their neighbours (`gcn`) or only themselves (`mlp`).
@@ -81,26 +82,40 @@ class AstNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(NODE_TYPES), EMBEDDING)
+        self.register_buffer("mean", torch.zeros(len(COLUMNS)))
+        self.register_buffer("scale", torch.full((len(COLUMNS),), 8.0))
         self.encoder = nn.Sequential(nn.Linear(EMBEDDING + len(COLUMNS), width), nn.ReLU())
         layer = RelationalLayer if propagate else NodewiseLayer
         self.layers = nn.ModuleList([layer(width, dropout) for _ in range(layers)])
         self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1))
-        self.prior_weight = nn.Parameter(torch.ones(()))
         last = self.head[-1]
         assert isinstance(last, nn.Linear)
         # Before any training the estimate alone ranks.
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
 
+    def standardise(self, features: Tensor) -> None:
+        """Scale each column by what it is in these nodes, where it is not zero.
+
+        Args:
+            features: (N, len(COLUMNS)).
+        """
+        there = features != 0
+        count = there.sum(dim=0).clamp(min=1)
+        self.mean = features.sum(dim=0) / count
+        spread = torch.where(there, features - self.mean, 0.0).square().sum(dim=0) / count
+        self.scale = spread.sqrt().clamp(min=LEAST_SCALE)
+
     def node_scores(self, batch: GraphBatch) -> Tensor:
-        """Return (N,): what each node adds to its graph's log time."""
-        h = self.encoder(torch.cat([self.embedding(batch.types), batch.features / 8], dim=1))
+        """Return (N,): what each node adds to its graph's correction."""
+        # A zero means that the column is another node type's, or that there is nothing of the kind.
+        x = torch.where(batch.features == 0, 0.0, (batch.features - self.mean) / self.scale)
+        h = self.encoder(torch.cat([self.embedding(batch.types), x], dim=1))
         for layer in self.layers:
             h = layer(h, batch.edges)
         scores: Tensor = self.head(h).squeeze(1)
         return scores
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Return (G,) log time up to a constant of the workload; lower is faster."""
-        total = torch.zeros(batch.size).index_add(0, batch.graph, self.node_scores(batch))
-        return self.prior_weight * batch.prior + total
+        """Return (G,) corrections of log time; a lower one is a faster program than estimated."""
+        return torch.zeros(batch.size).index_add(0, batch.graph, self.node_scores(batch))

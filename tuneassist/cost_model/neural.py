@@ -55,6 +55,7 @@ class NetworkRanker:
         self._training = training or TrainingSettings()
         self._seed = seed
         self._fits = 0
+        self._scaled = False
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = AstNetwork(
@@ -75,8 +76,8 @@ class NetworkRanker:
             "layers": self._settings.layers,
         }
 
-    def relative(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
-        """Return (n,) natural log of seconds, up to a constant of the workload."""
+    def correction(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
+        """Return (n,) what to add to the log of the analytic estimate."""
         if not graphs:
             return np.zeros(0)
         with torch.inference_mode():
@@ -88,6 +89,9 @@ class NetworkRanker:
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train on from the weights as they are."""
+        if not self._scaled and examples.graphs:
+            self.network.standardise(torch.from_numpy(np.concatenate([g.features for g in examples.graphs])))
+            self._scaled = True
         self._fits += 1
         train(
             self.network,

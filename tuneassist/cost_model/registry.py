@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tuneassist.cost_model.base import CostModel, Ranker
 from tuneassist.errors import UsageError
 
 KINDS = ("gcn", "mlp", "tree", "ensemble")
+COPIES = 4
+"""Copies of each ranker, each trained on all but every fourth trial of a workload."""
+_SEEDS = 1009
+"""Keeps the copies' seeds apart from those of another run's seed."""
 
 
 def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostModel:
@@ -44,14 +49,18 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
 
 
 def _ranker(kind: str, seed: int, threads: int) -> Ranker:
+    from tuneassist.cost_model.stack import StackedRanker
+
+    parts = ("gcn", "tree") if kind == "ensemble" else (kind,)
+    makers = [_maker(part, seed, threads) for part in parts]
+    return StackedRanker(kind, makers, copies=COPIES)
+
+
+def _maker(kind: str, seed: int, threads: int) -> Callable[[int], Ranker]:
     if kind == "tree":
         from tuneassist.cost_model.tree import TreeRanker
 
-        return TreeRanker(seed=seed, threads=threads)
-    if kind == "ensemble":
-        from tuneassist.cost_model.ensemble import EnsembleRanker
-
-        return EnsembleRanker([_ranker("gcn", seed, threads), _ranker("tree", seed, threads)])
+        return lambda copy: TreeRanker(seed=_SEEDS * seed + copy, threads=threads)
     from tuneassist.cost_model.neural import NetworkRanker
 
-    return NetworkRanker(kind, seed=seed, threads=threads)
+    return lambda copy: NetworkRanker(kind, seed=_SEEDS * seed + copy, threads=threads)

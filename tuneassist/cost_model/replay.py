@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,16 +28,36 @@ class Examples:
     Attributes:
         graphs: n of them.
         target: (n,) natural log of seconds less the mean of the workload's successful trials.
+        estimate: (n,) natural log of the analytic estimate.
         failed: (n,) the target is only a rank: it failed, and was given a time slower than all others.
         workload: (n,) number of the workload.
+        ordinal: (n,) position among the trials of the workload; it never changes.
         weight: (n,) more where fast schedules are.
     """
 
     graphs: list[AstGraph]
     target: Array
+    estimate: Array
     failed: npt.NDArray[np.bool_]
     workload: npt.NDArray[np.int64]
+    ordinal: npt.NDArray[np.int64]
     weight: Array
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Examples:
+        """Those chosen, (n,), in the same order."""
+        return Examples(
+            [graph for graph, keep in zip(self.graphs, chosen, strict=True) if keep],
+            self.target[chosen], self.estimate[chosen], self.failed[chosen], self.workload[chosen],
+            self.ordinal[chosen], self.weight[chosen],
+        )  # fmt: skip
+
+    def centred(self, values: Array) -> Array:
+        """(n,) values less their weighted mean over the successful trials of the workload."""
+        mass = self.weight * ~self.failed
+        total = np.bincount(self.workload, mass * values)
+        count = np.bincount(self.workload, mass)
+        result: Array = values - (total / np.maximum(count, 1e-9))[self.workload]
+        return result
 
 
 @dataclass(slots=True)
@@ -75,26 +96,36 @@ class Replay:
 
     def examples(self) -> Examples:
         """Everything that can be learned from; workloads without a successful trial teach nothing."""
-        graphs: list[AstGraph] = []
-        targets, failures, workloads, weights = [], [], [], []
+        parts: list[Examples] = []
         for number, key in enumerate(self.workloads):
             trials = self._seen[key]
             log_secs = np.log(np.array(trials.secs, dtype=np.float64))
             failed = np.isnan(log_secs)
-            worst = log_secs[~failed].max() + FAILED_PENALTY
-            target = np.where(failed, worst, log_secs)
-            graphs += trials.graphs
-            targets.append(target - log_secs[~failed].mean())
-            failures.append(failed)
-            workloads.append(np.full(len(target), number))
-            weights.append(1.0 + FAST_WEIGHT * np.exp((target.min() - target) / FAST_SCALE))
-        if not graphs:
-            none = np.zeros(0)
-            return Examples([], none, none.astype(bool), none.astype(np.int64), none)
-        return Examples(
-            graphs,
-            np.concatenate(targets),
-            np.concatenate(failures),
-            np.concatenate(workloads),
-            np.concatenate(weights),
-        )
+            target = np.where(failed, log_secs[~failed].max() + FAILED_PENALTY, log_secs)
+            parts.append(
+                Examples(
+                    graphs=trials.graphs,
+                    target=target - log_secs[~failed].mean(),
+                    estimate=np.array([graph.log_estimate for graph in trials.graphs]),
+                    failed=failed,
+                    workload=np.full(len(target), number),
+                    ordinal=np.arange(len(target)),
+                    weight=1.0 + FAST_WEIGHT * np.exp((target.min() - target) / FAST_SCALE),
+                )
+            )
+        return _joined(parts)
+
+
+def _joined(parts: Sequence[Examples]) -> Examples:
+    def all_of(name: str, dtype: type) -> npt.NDArray[Any]:
+        return np.concatenate([np.zeros(0, dtype), *(getattr(part, name) for part in parts)])
+
+    return Examples(
+        graphs=[graph for part in parts for graph in part.graphs],
+        target=all_of("target", np.float64),
+        estimate=all_of("estimate", np.float64),
+        failed=all_of("failed", np.bool_),
+        workload=all_of("workload", np.int64),
+        ordinal=all_of("ordinal", np.int64),
+        weight=all_of("weight", np.float64),
+    )

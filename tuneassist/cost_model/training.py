@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -14,6 +15,7 @@ from tuneassist.cost_model.batch import collate
 from tuneassist.cost_model.networks import AstNetwork
 from tuneassist.cost_model.replay import Examples
 
+Indices = npt.NDArray[np.int64]
 NOISE = 0.04
 """Pairs closer than this in log time are not ranked: repeats of one kernel differ as much."""
 
@@ -49,7 +51,7 @@ def train(
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
-    start, steps, order = time.perf_counter(), 0, list[np.ndarray]()
+    start, steps, order = time.perf_counter(), 0, list[Indices]()
     network.train()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -73,8 +75,9 @@ def train(
     return steps
 
 
-def _loss(network: AstNetwork, examples: Examples, chosen: np.ndarray, settings: TrainingSettings) -> Tensor:
-    predicted = network(collate([examples.graphs[i] for i in chosen]))
+def _loss(network: AstNetwork, examples: Examples, chosen: Indices, settings: TrainingSettings) -> Tensor:
+    correction = network(collate([examples.graphs[i] for i in chosen]))
+    predicted = correction + torch.from_numpy(examples.estimate[chosen]).float()
     target = torch.from_numpy(examples.target[chosen]).float()
     weight = torch.from_numpy(examples.weight[chosen]).float()
     ran = torch.from_numpy(~examples.failed[chosen])

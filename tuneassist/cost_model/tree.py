@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 
-from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import AstGraph
 from tuneassist.cost_model.pooling import POOLED_COLUMNS, pool
 from tuneassist.cost_model.replay import Examples
 
-_ESTIMATE = COLUMNS.index("root.estimate_sum")
 _FAILED_WEIGHT = 0.3
 """A failed trial's time is made up: it only has to come out slow."""
 _ROUNDS = 120
@@ -25,13 +23,11 @@ class TreeRanker:
     Args:
         seed: Decides what each tree sees.
         threads: Threads that training and prediction may use.
-        weigh_estimate: Share of the analytic estimate in log time that the trees start from.
     """
 
     kind = "tree"
 
-    def __init__(self, *, seed: int, threads: int = 1, weigh_estimate: float = 1.0) -> None:
-        self._estimate = weigh_estimate
+    def __init__(self, *, seed: int, threads: int = 1) -> None:
         self._parameters = {
             "max_depth": 6, "eta": 0.08, "subsample": 0.8, "colsample_bynode": 0.3, "min_child_weight": 2,
             "lambda": 2, "nthread": threads, "seed": seed, "base_score": 0.0,
@@ -41,24 +37,21 @@ class TreeRanker:
     @property
     def architecture(self) -> dict[str, int | float | str]:
         """What must be equal for weights to fit."""
-        return {"kind": self.kind, "columns": len(POOLED_COLUMNS), "estimate": self._estimate}
+        return {"kind": self.kind, "columns": len(POOLED_COLUMNS)}
 
-    def relative(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
-        """Return (n,) natural log of seconds, up to a constant of the workload."""
-        base = self._base(graphs)
+    def correction(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
+        """Return (n,) what to add to the log of the analytic estimate."""
         if self._booster is None or not graphs:
-            return base
-        return base + self._booster.inplace_predict(pool(graphs)).astype(np.float64)
+            return np.zeros(len(graphs))
+        predicted: npt.NDArray[np.float32] = self._booster.inplace_predict(pool(graphs))
+        return predicted.astype(np.float64)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train anew on all examples; it takes a fraction of a second for some hundreds."""
         if len(examples.graphs) < 2 or budget_secs <= 0:
             return
-        residual = examples.target - self._base(examples.graphs)
+        residual = examples.centred(examples.target - examples.estimate)
         weight = examples.weight * np.where(examples.failed, _FAILED_WEIGHT, 1.0)
-        total = np.bincount(examples.workload, weight * residual)
-        mass = np.bincount(examples.workload, weight)
-        residual -= (total / np.maximum(mass, 1e-9))[examples.workload]
         data = xgboost.DMatrix(pool(examples.graphs), residual, weight=weight)
         self._booster = xgboost.train(self._parameters, data, _ROUNDS)
 
@@ -79,7 +72,3 @@ class TreeRanker:
         except xgboost.core.XGBoostError as error:
             raise ValueError(f"the trees can't be read: {error}") from error
         self._booster = booster
-
-    def _base(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
-        estimate = np.array([graph.features[0, _ESTIMATE] for graph in graphs], dtype=np.float64)
-        return self._estimate * estimate * float(np.log(2.0))

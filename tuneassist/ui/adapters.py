@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -40,17 +41,17 @@ class LocalCommands:
         self._db = db
 
     def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
-        """Return stdout of `tuneassist ARGS --db PATH`.
+        """Return stdout of `tuneassist ARGS`, on this database.
 
         Raises:
             TuneAssistError: It failed: its own message; or it took too long.
         """
-        command = [sys.executable, "-m", "tuneassist", *args, "--db", str(self._db)]
+        command = [sys.executable, "-m", "tuneassist", *args]
         shown = f"tuneassist {' '.join(args)}"
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=timeout_secs, check=False,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL, env={**os.environ, "TUNEASSIST_DB": str(self._db.absolute())},
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise MachineError(

@@ -174,7 +174,7 @@ class HistoryScreen(BaseScreen):
 
         def answered(text: str | None) -> None:
             if text is not None:
-                self._command(("history", "note", str(run.id), text), f"Run {run.id} has its note.")
+                self._command(("history", "note", str(run.id), "--", text), f"Run {run.id} has its note.")
 
         self.app.push_screen(Prompt(f"Note of run {run.id}:", run.note), answered)
 

@@ -184,11 +184,14 @@ class AstGraph(Canvas, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Choose the node under the pointer, or the nearest one of that line."""
+        at = event.get_content_offset(self)
+        if at is None:
+            return
         hit: tuple[int, int] | None = None
         for node_id, place in self._places.items():
             x, y = self._spot(place)
-            if y == event.y and abs(x - event.x) <= max(1, place.span * _ZOOMS[self._zoom][0] // 2):
-                hit = min(hit or (abs(x - event.x), node_id), (abs(x - event.x), node_id))
+            if y == at.y and abs(x - at.x) <= max(1, place.span * _ZOOMS[self._zoom][0] // 2):
+                hit = min(hit or (abs(x - at.x), node_id), (abs(x - at.x), node_id))
         if hit is not None:
             self.select(hit[1])
 

@@ -13,6 +13,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.reactive import reactive
 from textual.widgets import Static
 from textual_plot import AxisFormatter, HiResMode, PlotWidget
 
@@ -33,6 +34,9 @@ class Plot(PlotWidget, inherit_bindings=False):
         Binding("Z", "zoom_out", "Zoom out", show=False),
         Binding("0", "reset_scales", "Whole chart", show=False),
     ]
+    margin_top = reactive(0)
+    margin_bottom = reactive(1)
+    margin_left = reactive(9)
 
 
 class LogLatencyAxis(AxisFormatter):
@@ -111,14 +115,10 @@ class Chart(Container):
         yield Plot(allow_pan_and_zoom=True)
 
     def on_mount(self) -> None:
-        """Give the plot as much room as there is."""
+        """Empty until there is something to show."""
         self.border_title = self.TITLE
-        plot = self.plot
-        plot.margin_top = 0
-        plot.margin_bottom = 1
-        plot.margin_left = 9
         self.set_class(True, "-empty")
-        self.set_axes(plot)
+        self.set_axes(self.plot)
 
     @property
     def plot(self) -> PlotWidget:
