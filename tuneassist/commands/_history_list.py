@@ -19,6 +19,7 @@ from tuneassist.commands._history_print import (
     terminal_width,
 )
 from tuneassist.commands._options import db_option, json_option, print_json
+from tuneassist.storage.filters import RunFilter
 from tuneassist.storage.queries import RunRow, count_runs, runs
 from tuneassist.storage.reading import reading
 from tuneassist.ui import format as fmt
@@ -61,7 +62,9 @@ def list_command(
     elif as_csv:
         _print_csv(found)
     else:
-        _print(found, total, path, db)
+        _print(found, total, db)
+        if not found:
+            hint(f"No runs {'yet' if wanted == RunFilter() and not offset else 'match'} in {path}.")
 
 
 def run_data(run: RunRow) -> dict[str, Any]:
@@ -74,9 +77,8 @@ def _print_csv(found: list[RunRow]) -> None:
     print_csv(header, [[run_data(run)[name] for name in header] for run in found])
 
 
-def _print(found: list[RunRow], total: int, path: str, db: str | None) -> None:
+def _print(found: list[RunRow], total: int, db: str | None) -> None:
     if not found:
-        hint(f"No runs {'match' if total or Path(path).exists() else 'yet'} in {path}.")
         return
     print_runs(found)
     if total > len(found):

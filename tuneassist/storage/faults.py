@@ -59,11 +59,26 @@ def store_faults(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         # An extended code such as SQLITE_IOERR_WRITE holds its kind in the low byte.
-        fault = _FAULTS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such"):
+            code = sqlite3.SQLITE_CORRUPT  # our statements fit the schema, so the schema is not as we made it
+        fault = _FAULTS.get(code)
         if fault is None:
             raise
         what, remedy = fault
         raise StoreError(f"The database {path} {what} ({error}).", remedy=remedy) from error
+    except UnicodeDecodeError as error:
+        # Text of the file, or SQLite's message that quotes it, is no text any more.
+        what, remedy = _FAULTS[sqlite3.SQLITE_CORRUPT]
+        raise StoreError(f"The database {path} {what} ({error.reason}).", remedy=remedy) from error
+
+
+def garbled(what: str, seen: object) -> StoreError:
+    """The error for a value that only damage can have put into its column."""
+    return StoreError(
+        f"The database holds {str(seen)[:80]!r} for {what}; it is damaged.",
+        remedy=_FAULTS[sqlite3.SQLITE_CORRUPT][1],
+    )
 
 
 def folder_fault(path: str, error: OSError) -> StoreError:

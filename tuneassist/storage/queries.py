@@ -13,7 +13,7 @@ from tuneassist.errors import UsageError
 from tuneassist.records import RunStatus, TrialStatus
 from tuneassist.storage.faults import no_such_run
 from tuneassist.storage.filters import LOST, RUN_STATE, RunFilter, alive_runs, like, matches, run_condition
-from tuneassist.storage.rows import secs_from
+from tuneassist.storage.rows import run_status_from, secs_from, status_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ def runs(
     ).fetchall()
     alive = set(alive_runs(conn))
     return [
-        RunRow(**{**dict(row), "status": RunStatus(row["status"])}, alive=row["id"] in alive) for row in found
+        RunRow(**{**dict(row), "status": run_status_from(row["status"])}, alive=row["id"] in alive)
+        for row in found
     ]
 
 
@@ -122,7 +123,7 @@ def run_row(conn: sqlite3.Connection, run_id: int, path: str) -> RunRow:
     if row is None:
         raise no_such_run(conn, run_id, path)
     alive = run_id in alive_runs(conn)
-    return RunRow(**{**dict(row), "status": RunStatus(row["status"])}, alive=alive)
+    return RunRow(**{**dict(row), "status": run_status_from(row["status"])}, alive=alive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ def trial_row(conn: sqlite3.Connection, trial_id: int) -> TrialRow:
 
 def _trial_row(row: sqlite3.Row) -> TrialRow:
     correct = None if row["correct"] is None else bool(row["correct"])
-    return TrialRow(**{**dict(row), "status": TrialStatus(row["status"]), "correct": correct})
+    return TrialRow(**{**dict(row), "status": status_from(row["status"]), "correct": correct})
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,5 +24,6 @@ def reading(
     conn = connect(MEMORY) if absent else connect(path, readonly=True, busy_timeout_secs=busy_timeout_secs)
     with closing(conn), store_faults(str(path)):
         conn.row_factory = sqlite3.Row
+        conn.text_factory = lambda raw: raw.decode(errors="replace")  # a damaged name is still shown
         conn.execute("PRAGMA query_only = ON")
         yield conn

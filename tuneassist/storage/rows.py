@@ -20,6 +20,7 @@ from tuneassist.records import (
     Trial,
     TrialStatus,
 )
+from tuneassist.storage.faults import garbled
 
 ERROR_CHARS = 4000
 """A longer error text is stored without its middle."""
@@ -53,8 +54,39 @@ def secs_json(run_secs: Iterable[float]) -> str:
 
 
 def secs_from(text: str) -> tuple[float, ...]:
-    """Repeats from `trials.run_secs`, in seconds."""
-    return tuple(float(secs) for secs in json.loads(text))
+    """Repeats from `trials.run_secs`, in seconds.
+
+    Raises:
+        StoreError: The text holds none.
+    """
+    try:
+        return tuple(float(secs) for secs in json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise garbled("the repeats of a trial", text) from error
+
+
+def status_from(text: str) -> TrialStatus:
+    """A trial's status.
+
+    Raises:
+        StoreError: It is none.
+    """
+    try:
+        return TrialStatus(text)
+    except ValueError as error:
+        raise garbled("a trial's status", text) from error
+
+
+def run_status_from(text: str) -> RunStatus:
+    """A run's status.
+
+    Raises:
+        StoreError: It is none.
+    """
+    try:
+        return RunStatus(text)
+    except ValueError as error:
+        raise garbled("a run's status", text) from error
 
 
 def clip(text: str | None) -> str | None:
@@ -77,7 +109,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
 def trial_from(row: sqlite3.Row) -> Trial:
     """The trial of a `SELECT_TRIAL` row."""
     values = {name: row[name] for name in _TRIAL_COLUMNS}
-    values["status"] = TrialStatus(values["status"])
+    values["status"] = status_from(values["status"])
     values["run_secs"] = None if values["run_secs"] is None else secs_from(values["run_secs"])
     values["slow"] = bool(values["slow"])
     values["correct"] = None if values["correct"] is None else bool(values["correct"])
@@ -92,7 +124,7 @@ def task_from(row: sqlite3.Row) -> Task:
 def run_from(row: sqlite3.Row) -> Run:
     """The run of a `SELECT_RUN` row."""
     values = {field.name: row[field.name] for field in fields(Run)}
-    return Run(**{**values, "status": RunStatus(values["status"])})
+    return Run(**{**values, "status": run_status_from(values["status"])})
 
 
 def round_values(record: Round) -> dict[str, Any]:
@@ -103,12 +135,18 @@ def round_values(record: Round) -> dict[str, Any]:
 def round_from(row: sqlite3.Row) -> Round:
     """The round of a row of `rounds`."""
     values = {field.name: row[field.name] for field in fields(Round)}
-    return Round(**{**values, "phase_secs": json.loads(values["phase_secs"])})
+    try:
+        return Round(**{**values, "phase_secs": json.loads(values["phase_secs"])})
+    except ValueError as error:
+        raise garbled("the phases of a round", values["phase_secs"]) from error
 
 
 def machine_from(row: sqlite3.Row) -> Machine:
     """The machine of a row of `machines`."""
-    return Machine(row["hostname"], row["cpu"], row["cores"], tuple(json.loads(row["features"])))
+    try:
+        return Machine(row["hostname"], row["cpu"], row["cores"], tuple(json.loads(row["features"])))
+    except (ValueError, TypeError) as error:
+        raise garbled("the features of a machine", row["features"]) from error
 
 
 def target_from(row: sqlite3.Row) -> TargetInfo:

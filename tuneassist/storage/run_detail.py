@@ -169,7 +169,7 @@ def failures(conn: sqlite3.Connection, run_id: int) -> list[FailureRow]:
         (run_id,),
     ).fetchall()
     return [
-        FailureRow(TrialStatus(status), count, _examples(conn, run_id, status))
+        FailureRow(rows.status_from(status), count, _examples(conn, run_id, status))
         for status, count in counts
         if status != TrialStatus.DUPLICATE
     ]
