@@ -11,16 +11,16 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.message import Message
-from textual_hires_canvas import Canvas
 
 from tuneassist.ui.format import plain
 from tuneassist.ui.program import WEIGHT_SIGNS, Node, Place, Program, layout, weight_level
+from tuneassist.ui.widgets.canvas import StyledCanvas
 
 _ZOOMS = ((3, 2), (6, 2), (10, 3), (16, 3), (26, 3), (40, 4))
 """(characters a leaf, lines a level) of each zoom step."""
 
 
-class AstGraph(Canvas, can_focus=True):
+class AstGraph(StyledCanvas, can_focus=True):
     """Nodes from top to bottom, tree edges as lines, other edges (data flow) in another colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -12,12 +12,14 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container
+from textual.containers import Container, Grid
 from textual.reactive import reactive
 from textual.widgets import Static
 from textual_plot import AxisFormatter, HiResMode, PlotWidget
+from textual_plot.plot_widget import Legend
 
 from tuneassist.ui.format import count, duration, latency
+from tuneassist.ui.widgets.canvas import StyledCanvas
 
 BRAILLE = HiResMode.BRAILLE
 
@@ -37,6 +39,13 @@ class Plot(PlotWidget, inherit_bindings=False):
     margin_top = reactive(0)
     margin_bottom = reactive(1)
     margin_left = reactive(9)
+
+    def compose(self) -> ComposeResult:
+        """The plot's own parts, on canvases that every terminal can show."""
+        with Grid():
+            for part in ("margin-top", "margin-left", "plot", "margin-bottom"):
+                yield StyledCanvas(1, 1, id=part)
+        yield Legend(id="legend")
 
 
 class LogLatencyAxis(AxisFormatter):
