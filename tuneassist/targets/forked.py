@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import multiprocessing
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -49,6 +50,11 @@ class Forked:
         self._process.kill()
         self._process.join()
         self._pipe.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The process's id."""
+        return self._process.pid
 
     def send(self, message: Any) -> None:
         """Ask something; a process that is gone shows when its answer is awaited."""
@@ -100,6 +106,7 @@ def _answer_once(pipe: Connection, function: Callable[..., Any], *args: Any) -> 
 
 def _guarded(serve: Callable[..., None], pipe: Connection, *args: Any) -> None:
     die_with_parent()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         serve(pipe, *args)
     except EOFError:

@@ -46,7 +46,14 @@ def ask(experiment: str, argument: dict[str, Any], *, threads: int = 1, timeout_
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment,
+            text=True,
+            # Ctrl-C is for whoever asks, who then kills this process.
+            start_new_session=True,
         ) as process,
     ):
         assert process.stdin is not None and process.stdout is not None
@@ -62,7 +69,8 @@ def ask(experiment: str, argument: dict[str, Any], *, threads: int = 1, timeout_
             process.stdin.write(json.dumps(argument))
             process.stdin.close()
             for line in process.stdout:
-                yield json.loads(line)
+                if line.endswith("\n"):
+                    yield json.loads(line)
             code = process.wait()
         except BrokenPipeError:
             code = process.wait()
