@@ -11,13 +11,14 @@ from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
 with torch_hidden():
     import tvm
 import tvm_ffi
-from tvm import te, tirx, topi
+from tvm import relax, te, tirx, topi
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.analysis import estimate_tir_flops
 from tvm.s_tir.schedule import Trace
 from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+from tvm.support import cc
 
 structural_equal = tvm_ffi.structural_equal
 structural_hash = tvm_ffi.structural_hash
@@ -32,10 +33,12 @@ __all__ = [
     "Schedule",
     "Target",
     "Trace",
+    "cc",
     "derived_object",
     "estimate_tir_flops",
     "load_tensor_intrinsics",
     "ms",
+    "relax",
     "structural_equal",
     "structural_hash",
     "te",
