@@ -16,7 +16,8 @@ from tuneassist.commands._history_print import (
     print_csv,
     print_table,
     reports_errors,
-    terminal_width,
+    safe,
+    say,
 )
 from tuneassist.commands._options import db_option, json_option, print_json
 from tuneassist.errors import UsageError
@@ -24,7 +25,7 @@ from tuneassist.storage.queries import BestRow, best, workload_names
 from tuneassist.storage.reading import reading
 from tuneassist.ui import format as fmt
 
-_WIDE = 110
+_COLUMNS = ("workload", "best", "spread", "GFLOPS", "untuned", "PyTorch", "run", "trials")
 
 
 @click.command("best")
@@ -94,22 +95,25 @@ def _print(found: list[BestRow], path: str) -> None:
     if not found:
         hint(f"Nothing measured in {path} for this machine.")
         return
-    wide = terminal_width() >= _WIDE
-    columns = ["workload", "best", "spread", "GFLOPS", "untuned", "PyTorch", "run", "trials"]
-    columns += ["target", "machine"] if wide else []
-    rows = []
+    places: dict[str, list[BestRow]] = {}
     for row in found:
-        share = spread(row)
-        cells = [
-            row.workload,
-            fmt.latency(row.best_secs),
-            fmt.NONE if share is None else f"{share:.1%}",
-            fmt.number(row.gflops, 1),
-            fmt.ratio(row.untuned_secs / row.best_secs if row.untuned_secs else None),
-            fmt.ratio(row.pytorch_secs / row.best_secs if row.pytorch_secs else None),
-            str(row.run_id),
-            str(row.trials),
-        ]
-        rows.append([*cells, _target(row), row.machine] if wide else cells)
-    print_table(columns, rows, numeric=columns[1:8])
+        places.setdefault(f"{row.machine}, {_target(row)}", []).append(row)
+    for place, rows in sorted(places.items()):
+        say(safe(place))
+        print_table(_COLUMNS, map(_cells, rows), numeric=_COLUMNS[1:])
+        say()
     hint("untuned, PyTorch: their latency over the best's, on the same cores.")
+
+
+def _cells(row: BestRow) -> tuple[str, ...]:
+    share = spread(row)
+    return (
+        row.workload,
+        fmt.latency(row.best_secs),
+        fmt.NONE if share is None else f"{share:.1%}",
+        fmt.number(row.gflops, 1),
+        fmt.ratio(row.untuned_secs / row.best_secs if row.untuned_secs else None),
+        fmt.ratio(row.pytorch_secs / row.best_secs if row.pytorch_secs else None),
+        str(row.run_id),
+        str(row.trials),
+    )

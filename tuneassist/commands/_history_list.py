@@ -98,8 +98,8 @@ def print_runs(found: list[RunRow]) -> None:
         row = [
             str(run.id),
             f"{run.state}{'*' if run.resumable else ''}",
-            fmt.moment(run.started_at),
-            shortened(run.task_names, run.tasks),
+            fmt.moment(run.started_at) if wide else fmt.moment(run.started_at)[5:],
+            shortened(run.task_names, run.tasks, 3 if wide else 1),
             run.cost_model,
             f"{run.valid}/{run.trials}",
             fmt.latency(run.best_secs),
@@ -108,7 +108,7 @@ def print_runs(found: list[RunRow]) -> None:
     print_table(columns, rows, numeric=("run", "started", "valid/trials", "best"))
 
 
-def shortened(names: str, tasks: int, most: int = 3) -> str:
+def shortened(names: str, tasks: int, most: int) -> str:
     """Names of tasks, the first few of many."""
     parts = names.split(", ")
     return names if tasks <= most else f"{', '.join(parts[:most])} and {tasks - most} more"

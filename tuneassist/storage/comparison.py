@@ -23,7 +23,7 @@ class RunOnTask:
     ratio: float | None
     """Latency of the first of the runs over this one's: above 1, this one is faster. None without either."""
     ratio_low: float | None
-    """95 % confidence interval of the ratio, from the repeats; None with fewer than 2 repeats."""
+    """95 % confidence interval of the ratio; None for the first run, or with fewer than 2 repeats."""
     ratio_high: float | None
     common_secs: float | None
     """The worst of the runs' bests: what all of them reached."""
@@ -103,7 +103,8 @@ def _compare_task(
         ratio, low, high = None, None, None
         if base.best_secs and task.best_secs:
             ratio = base.best_secs / task.best_secs
-            low, high = ratio_interval(base.best_run_secs, task.best_run_secs, ratio)
+            if task is not base:
+                low, high = ratio_interval(base.best_run_secs, task.best_run_secs, ratio)
         reached = next(
             (step for step in curves[run_id].get(task.id, []) if common and step.best_secs <= common), None
         )
