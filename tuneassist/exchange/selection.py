@@ -212,3 +212,10 @@ def _workload(row: sqlite3.Row) -> StoredWorkload:
     return StoredWorkload(
         row["id"], row["hash"], row["name"], row["spec"], row["op"], row["flops"], row["mod_json"]
     )
+
+
+def workload_by_id(store: SqliteStore, workload_id: int) -> StoredWorkload:
+    """The workload of an id that a task refers to."""
+    return _workload(
+        store.connection.execute("SELECT * FROM workloads WHERE id = ?", (workload_id,)).fetchone()
+    )
