@@ -7,7 +7,14 @@ from dataclasses import fields
 import click
 
 from tuneassist.commands._history_options import RUN, csv_option, store_path
-from tuneassist.commands._history_print import as_data, hint, print_csv, print_table, reports_errors
+from tuneassist.commands._history_print import (
+    as_data,
+    hint,
+    print_csv,
+    print_table,
+    reports_errors,
+    terminal_width,
+)
 from tuneassist.commands._options import db_option, json_option, print_json
 from tuneassist.records import TrialStatus
 from tuneassist.storage.queries import FAILED, TrialRow, run_row, trials
@@ -17,6 +24,10 @@ from tuneassist.ui import format as fmt
 _STATUSES = [FAILED, *(status.value for status in TrialStatus)]
 _FIELDS = [field.name for field in fields(TrialRow)]
 _COLUMNS = ("trial", "task", "round", "status", "measured", "predicted", "build", "error")
+_NUMERIC = ("trial", "round", "measured", "predicted", "build")
+_WIDE = 110
+_DROPPED = ("round", "build")
+"""Columns that a narrow terminal has no room for."""
 
 
 @click.command("trials")
@@ -48,14 +59,17 @@ def trials_command(
     elif as_csv:
         print_csv(_FIELDS, [[getattr(trial, name) for name in _FIELDS] for trial in found])
     else:
+        narrow = terminal_width() < _WIDE
+        rows = [_cells(trial, 24 if narrow else 80) for trial in found]
+        shown = [at for at, column in enumerate(_COLUMNS) if not (narrow and column in _DROPPED)]
         print_table(
-            _COLUMNS, map(_cells, found), numeric=("trial", "round", "measured", "predicted", "build")
+            [_COLUMNS[at] for at in shown], [[row[at] for at in shown] for row in rows], numeric=_NUMERIC
         )
         if len(found) < row.trials:
             hint(f"{len(found)} of the run's {row.trials} trials.")
 
 
-def _cells(trial: TrialRow) -> tuple[str, ...]:
+def _cells(trial: TrialRow, error_chars: int) -> tuple[str, ...]:
     return (
         str(trial.ordinal),
         trial.task_name,
@@ -64,11 +78,11 @@ def _cells(trial: TrialRow) -> tuple[str, ...]:
         fmt.latency(trial.best_of),
         fmt.latency(trial.predicted_secs),
         fmt.latency(trial.build_secs),
-        first_line(trial.error),
+        first_line(trial.error, error_chars),
     )
 
 
-def first_line(text: str | None, most: int = 80) -> str:
+def first_line(text: str | None, most: int) -> str:
     """The first line with something in it, cut to `most` characters."""
     line = next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
     return line if len(line) <= most else f"{line[: most - 1]}…"
