@@ -1,6 +1,6 @@
 """Time the queries of history on a large store, and its size a trial.
 
-    python tests/bench/bench_history.py [PATH] [--trials 1000000] [--runs 5000] [--traces search]
+    python tests/bench/bench_history.py [PATH] [--trials 1000000] [--runs 5000] [--traces full]
 
 Generates the store at PATH unless it exists (a temporary one without PATH). Each query runs on a new
 connection; `first_secs` is its first time, `median_secs` that of nine more. Prints one JSON object.
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("path", type=Path, nargs="?")
     parser.add_argument("--trials", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5000)
-    parser.add_argument("--traces", choices=("full", "search"), default="full")
+    parser.add_argument("--traces", choices=("full", "search"), default="search")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path: Path = given.path or Path(folder) / "bench.sqlite"
