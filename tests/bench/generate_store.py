@@ -4,8 +4,8 @@
 
 The traces are MetaSchedule's own (tests/data/traces.json: a schedule of every fifth workload of the
 catalogue, postprocessing included), with their tile sizes drawn anew. As the engine does, the store gets
-them without the postprocessing, unless `--traces full` asks for it. Latencies follow a mixture of three log-normals; 6 % of the trials fail. Everything comes
-from one seed.
+them without the postprocessing, unless `--traces full` asks for it. Latencies follow a mixture of three
+log-normals; 6 % of the trials fail. Everything comes from one seed.
 """
 
 from __future__ import annotations
