@@ -57,11 +57,13 @@ def test_best_counts_and_speed_of_a_run() -> None:
     assert state.trials == 4
     assert state.trials_per_minute == pytest.approx(60.0)
     assert state.eta_secs == pytest.approx(96.0)
+    assert state.eta_after(3.0) == pytest.approx(192.0)
 
 
 def test_a_time_budget_bounds_the_eta() -> None:
     events = [replace(started(), time_budget_secs=10.0), trial(1), trial(2), trial(3)]
     assert state_after(*events).eta_secs == pytest.approx(7.0)
+    assert state_after(*events).eta_after(5.0) == pytest.approx(2.0)
 
 
 def test_a_wrong_result_is_no_best() -> None:

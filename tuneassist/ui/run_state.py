@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tuneassist import events as ev
 from tuneassist.records import Round, TrialStatus
+from tuneassist.ui.format import latency
 from tuneassist.ui.series import Thinned, tail
 from tuneassist.ui.task_state import (
     Counts,
@@ -23,7 +24,8 @@ from tuneassist.ui.task_state import (
 )
 
 LOG_LINES = 300
-RECENT_TRIALS = 48
+RECENT_TRIALS = 192
+"""Several rounds, so that a rate spans the search between the bursts of measurements."""
 
 
 class ProgressPoint(NamedTuple):
@@ -120,15 +122,25 @@ class RunState:
 
     @property
     def eta_secs(self) -> float | None:
-        """Working time left: by trials at the recent rate or by the time budget, whichever is less."""
+        """Working time left as of the last event."""
+        return self.eta_after(0.0)
+
+    def eta_after(self, idle_secs: float) -> float | None:
+        """Working time left: by trials at the recent rate or by the time budget, whichever is less.
+
+        Args:
+            idle_secs: Time since the last event; the rate falls while nothing ends.
+        """
         if self.ended:
             return None
         left: list[float] = []
-        rate = self.trials_per_minute
-        if rate and self.trials_requested:
-            left.append(max(0, self.trials_requested - self.trials) / rate * 60)
+        if len(self.recent) > 1 and self.trials_requested:
+            first, last = self.recent[0], self.recent[-1]
+            secs = self.elapsed_secs + idle_secs - first.elapsed_secs
+            done = last.trials - first.trials
+            left.append(max(0, self.trials_requested - self.trials) * secs / done)
         if self.time_budget_secs:
-            left.append(max(0.0, self.time_budget_secs - self.elapsed_secs))
+            left.append(max(0.0, self.time_budget_secs - self.elapsed_secs - idle_secs))
         return min(left, default=None)
 
     def phase_secs(self) -> tuple[tuple[str, float], ...]:
@@ -278,12 +290,16 @@ def _trial(state: RunState, event: ev.TrialEnded) -> RunState:
     )
     if trial.status not in (TrialStatus.OK, TrialStatus.DUPLICATE):
         reason = (trial.error or "no error text").strip().splitlines()
-        text = f"Trial {trial.ordinal} of {after.name}: {trial.status.value}: {reason[0] if reason else ''}"
+        text = f"{_which(state, after, trial.ordinal)}: {trial.status.value}: {reason[0] if reason else ''}"
         return _logged(state, event.time, "warning", text)
     if after.best_trial != before.best_trial and after.best_secs is not None:
-        text = f"Trial {trial.ordinal} of {after.name} is the best so far: {after.best_secs * 1e3:.4g} ms"
+        text = f"{_which(state, after, trial.ordinal)} is the best so far: {latency(after.best_secs)}"
         return _logged(state, event.time, "best", text)
     return state
+
+
+def _which(state: RunState, task: TaskState, ordinal: int) -> str:
+    return f"Trial {ordinal}" + (f" of {task.name}" if len(state.tasks) > 1 else "")
 
 
 def _round(state: RunState, record: Round) -> RunState:

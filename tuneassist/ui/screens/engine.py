@@ -39,6 +39,7 @@ class EngineScreen(BaseScreen):
         self.follower = Follower(session, restart=self._replay is None)
         self._run_id = run_id
         self._told = EngineState.RUNNING
+        self._pausing = False
 
     def on_unmount(self) -> None:
         """Stop following; the engine itself is left as it is."""
@@ -89,9 +90,11 @@ class EngineScreen(BaseScreen):
             (self._replay.resume if self._replay.paused else self._replay.pause)()
         elif not self.engine_running:
             self.notify("No engine runs.", severity="warning")
-        elif self.snapshot.state.paused:
+        elif self.snapshot.state.paused or self._pausing:
+            self._pausing = False
             session.resume()
         else:
+            self._pausing = True
             session.pause()
             self.notify("Pausing after what runs now.", timeout=3)
 

@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
 from tuneassist.storage.queries import TrialRow
 from tuneassist.ui.follow import Snapshot
@@ -69,6 +69,7 @@ class LiveScreen(EngineScreen):
         self._filter = ""
         self._shown: Snapshot | None = None
         self._trials_at = -1
+        self._title = ""
 
     def compose_body(self) -> ComposeResult:
         """Header, charts, the line of panes, tables."""
@@ -115,6 +116,10 @@ class LiveScreen(EngineScreen):
     def show_header(self, snapshot: Snapshot) -> None:
         """The header moves even while no event comes."""
         state = snapshot.state
+        title = f" tuneassist · live · run {self.run_id or '…'} · {self.tune_app.services.db}"
+        if title != self._title:
+            self._title = title
+            self.query_one("#title", Static).update(title)
         idle = 0.0
         if self.engine_running and state.last_time and not snapshot.behind:
             idle = min(3600.0, max(0.0, self.tune_app.services.clock() - state.last_time))

@@ -93,8 +93,9 @@ def _progress(state: RunState, idle_secs: float, width: int, colours: dict[str, 
     line.append("─" * (room - round(room * share)), style="dim")
     elapsed = state.elapsed_secs + (0.0 if state.ended or state.paused else idle_secs)
     line.append(f" {fmt.duration(elapsed)}")
-    if state.eta_secs is not None:
-        line.append(f"  ETA {fmt.duration(max(0.0, state.eta_secs - idle_secs))}")
+    eta = state.eta_after(idle_secs)
+    if eta is not None:
+        line.append(f"  ETA {fmt.duration(eta)}")
     if state.trials_per_minute is not None:
         line.append(f"  {state.trials_per_minute:.0f}/min")
     counts = state.counts

@@ -72,6 +72,6 @@ class TrialTable(Table):
                 else fmt.latency(trial.build_secs),
                 trial.source,
                 trial.task_name,
-                error[-1] if error else "",
+                error[0] if error else "",
             ),
         )

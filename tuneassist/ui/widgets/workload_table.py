@@ -14,10 +14,10 @@ from tuneassist.ui.widgets.table import Column, Row, Table
 _COLUMNS = (
     Column("", width=1),
     Column("Workload", "name"),
-    Column("Op", "op"),
     Column("FLOP", "flops", right=True),
     Column("Best here", "best", right=True),
     Column("Trials", "trials", right=True),
+    Column("Op", "op"),
     Column("Shapes"),
     Column("Network", "network"),
 )
@@ -53,10 +53,10 @@ class WorkloadTable(Table):
             (
                 Text("●" if marked else " ", style=colour),
                 info.name,
-                info.op,
                 fmt.count(info.flops or None),
                 fmt.latency(known.best_secs if known else None),
                 str(known.trials) if known else fmt.NONE,
+                info.op,
                 shapes(info),
                 info.network,
             ),
