@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuneassist.cost_model.hardware import Hardware
-from tuneassist.cost_model.walk import PARALLEL, SERIAL, UNROLLED, VECTORIZED, Buffer, Statement
+from tuneassist.cost_model.syntax import PARALLEL, SERIAL, UNROLLED, VECTORIZED
+from tuneassist.cost_model.walk import Buffer, Statement
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -168,8 +169,9 @@ def accesses(
         & (stride == stride[mine]).all(axis=1) & (reach == reach[mine]).all(axis=1)
     )  # fmt: skip
     return Accesses(
-        statement=statement, node=np.array([access.node for _, access, _ in flat], dtype=np.int64), first=first,
-        store=store, repeated=repeated, updates=store & np.bincount(statement, repeated)[statement].astype(bool),
+        statement=statement, node=np.array([access.node for _, access, _ in flat], dtype=np.int64),
+        first=first, store=store, repeated=repeated,
+        updates=store & np.bincount(statement, repeated)[statement].astype(bool),
         itemsize=itemsize,
         buffer_bytes=np.array([float(np.prod(b.shape)) * b.itemsize for _, _, b in flat]),
         local=np.array([b.local for _, _, b in flat]), is_float=np.array([b.is_float for _, _, b in flat]),
@@ -187,12 +189,14 @@ def fitting_level(footprint_bytes: Array, cache_bytes: float) -> Ints:
     Returns:
         (S,) levels, 0 where even one iteration is too large.
     """
-    return np.maximum((footprint_bytes <= cache_bytes).sum(axis=1) - 1, 0)
+    level: Ints = np.maximum((footprint_bytes <= cache_bytes).sum(axis=1) - 1, 0)
+    return level
 
 
 def at_level(values: Array, level: Ints) -> Array:
     """Pick from (N, levels) the (N,) values at the levels given."""
-    return values[np.arange(len(values)), level]
+    picked: Array = values[np.arange(len(values)), level]
+    return picked
 
 
 def _run_length(mask: Bools) -> Ints:

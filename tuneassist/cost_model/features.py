@@ -15,6 +15,7 @@ from tuneassist.cost_model import access as acc
 from tuneassist.cost_model.access import Accesses, Array, Nests
 from tuneassist.cost_model.estimate import cycles
 from tuneassist.cost_model.hardware import Hardware
+from tuneassist.cost_model.syntax import PARALLEL
 from tuneassist.cost_model.walk import Statement, Walk
 
 FEATURE_VERSION = 1
@@ -29,8 +30,9 @@ STATEMENT_COLUMNS = (
     "unrolled", "unrolled_by_tvm", "unrolled_vectors", "accumulators", "accumulator_spill",
     "spatial_segment", "reduction_segment", "outer_spatial_segment", "outer_reduction_segment",
     "parallel", "parallel_imbalance", "iterations_per_core", "arithmetic", "arithmetic_instructions",
-    "memory_instructions", "loop_overhead", "l1_traffic", "l2_traffic", "l3_traffic", "l1_fit", "l2_fit", "l3_fit",
-    "task_bytes", "flops_per_memory", "flops_per_l1_line", "flops_per_l2_line", "estimate", "loads", "gathers",
+    "memory_instructions", "loop_overhead", "l1_traffic", "l2_traffic", "l3_traffic", "l1_fit", "l2_fit",
+    "l3_fit", "task_bytes", "flops_per_memory", "flops_per_l1_line", "flops_per_l2_line", "estimate", "loads",
+    "gathers",
 )  # fmt: skip
 ACCESS_COLUMNS = (
     "is_store", "is_repeated", "itemsize", "is_float", "is_local", "buffer_bytes",
@@ -46,7 +48,8 @@ LOOP_COLUMNS = (
 BLOCK_COLUMNS = ("spatial", "reduce", "other", "has_init", "has_predicate", "annotations")
 COUNT_COLUMNS = ("count", "executed")
 ROOT_COLUMNS = (
-    "cores", "vector_bytes", "l1", "l2", "l3", "flops", "statements", "estimate_sum", "estimate_max", "parallel_min",
+    "cores", "vector_bytes", "l1", "l2", "l3", "flops", "statements", "estimate_sum", "estimate_max",
+    "parallel_min",
 )  # fmt: skip
 _GROUPS = {
     "statement": STATEMENT_COLUMNS, "access": ACCESS_COLUMNS, "loop": LOOP_COLUMNS, "block": BLOCK_COLUMNS,
@@ -95,7 +98,7 @@ def node_features(walks: Sequence[Walk], hardware: Hardware) -> tuple[Array, Arr
     )
     _put(x, offsets[of_module] + np.array([s.node for s in statements]), "statement", features)
     _loops(x, statements, nest, access, offsets[of_module], hardware)
-    total_flops = np.bincount(of_module, weights=flops, minlength=len(walks))
+    total_flops: Array = np.bincount(of_module, weights=flops, minlength=len(walks)).astype(np.float64)
     _totals(x, offsets[:-1], of_module, nest, estimate, total_flops, len(walks))
     return x, total_flops
 
@@ -147,7 +150,7 @@ def _accesses(
     base = np.where(vectorised & ~still, vector, 1.0)
     distinct = acc.at_level(a.elements, unrolled) / base
     straight = acc.at_level(iters, unrolled) / vector
-    # Loops just around the straight-line code that leave the address alone: LLVM keeps the value in a register.
+    # Loops just around the straight-line code that leave the address alone: LLVM keeps it in a register.
     hoist = _hoist_level(a.invariant, unrolled)
     memory = distinct * machine * total / acc.at_level(iters, hoist)
     memory = np.where(a.repeated, 0.0, memory * np.where(a.updates, 2.0, 1.0))
@@ -161,7 +164,7 @@ def _accesses(
         [acc.at_level(a.lines, k[s]) * total / acc.at_level(iters, k[s]) for k in levels], axis=1
     )
     traffic *= weight
-    task = np.maximum(nest.depth - (nest.kind == acc.PARALLEL).sum(axis=1), 0)[s]
+    task = np.maximum(nest.depth - (nest.kind == PARALLEL).sum(axis=1), 0)[s]
     all_lines = a.lines[:, -1]
     inner = np.zeros((len(s), 2 * INNERMOST))
     known = min(INNERMOST, a.stride.shape[1])
@@ -171,8 +174,10 @@ def _accesses(
     shared = acc.at_level(a.elements, task) * nest.parallel[s] / np.maximum(a.elements[:, -1], 1.0)
     columns = [
         a.store, a.repeated, log2(a.itemsize), a.is_float, a.local, log2(a.buffer_bytes), *inner.T,
-        contiguous, broadcast, strided, np.log2(total / a.elements[:, -1]), log2(distinct), np.log2(straight / distinct),
-        log2(acc.at_level(iters, hoist) / acc.at_level(iters, unrolled)), log2(memory), memory / total * vector,
+        contiguous, broadcast, strided, np.log2(total / a.elements[:, -1]), log2(distinct),
+        np.log2(straight / distinct),
+        log2(acc.at_level(iters, hoist) / acc.at_level(iters, unrolled)), log2(memory),
+        memory / total * vector,
         acc.at_level(a.elements, unrolled) * a.itemsize / (lines_unrolled * hardware.line_bytes),
         log2(lines_unrolled), log2(a.lines[rows, task]), log2(all_lines),
         log2(traffic[:, 0]), log2(traffic[:, 1]), np.log2(np.maximum(traffic[:, 0] / all_lines, 1.0)),
@@ -226,12 +231,14 @@ def _statements(
     )
     caches = (hardware.l1_bytes, hardware.l2_bytes, hardware.l3_bytes / hardware.cores)
     fits = [log2(acc.at_level(nest.iters, acc.fitting_level(footprint, size))) for size in caches]
-    task = np.maximum(nest.depth - (nest.kind == acc.PARALLEL).sum(axis=1), 0)
+    task = np.maximum(nest.depth - (nest.kind == PARALLEL).sum(axis=1), 0)
     flops = total * arithmetic
     columns = [
-        log2(total), nest.depth, log2(vector), _popcount(vector) == 1, np.mod(vector, lanes) == 0, _popcount(vector),
+        log2(total), nest.depth, log2(vector), _popcount(vector) == 1, np.mod(vector, lanes) == 0,
+        _popcount(vector),
         registers, vector / (registers * lanes), np.floor(vector / lanes) + _popcount(np.mod(vector, lanes)),
-        log2(nest.max_step), nest.explicit > 0, log2(windows / vector), log2(acc.at_level(nest.iters, nest.explicit)),
+        log2(nest.max_step), nest.explicit > 0, log2(windows / vector),
+        log2(acc.at_level(nest.iters, nest.explicit)),
         log2(vectors), log2(accumulators), np.log2(spill),
         *segments, log2(nest.parallel), np.log2(imbalance), log2(total * slowdown), log2(arithmetic),
         log2(instructions), log2(memory), log2(overhead), *log2(lines).T, *fits,
@@ -293,7 +300,7 @@ def _totals(
     np.minimum.at(parallel, of_module, nest.parallel)
     parallel[np.isinf(parallel)] = 0.0
     statements = np.bincount(of_module, minlength=count).astype(np.float64)
-    total = np.bincount(of_module, weights=estimate, minlength=count)
+    total: Array = np.bincount(of_module, weights=estimate, minlength=count).astype(np.float64)
     x[roots, start : start + 5] = np.stack(
         [log2(flops), statements, log2(total), log2(largest), log2(parallel)], axis=1
     )

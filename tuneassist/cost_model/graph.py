@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from tuneassist.cost_model.features import COLUMNS, FEATURE_VERSION, node_features
 from tuneassist.cost_model.hardware import Hardware, host
-from tuneassist.cost_model.walk import NODE_TYPES, Walk, walk
+from tuneassist.cost_model.syntax import NODE_TYPES
+from tuneassist.cost_model.walk import Walk, walk
 
 if TYPE_CHECKING:
     from tuneassist.tvm_api import IRModule
@@ -121,7 +122,7 @@ def _graph(walked: Walk, features: npt.NDArray[np.float32], flops: float, cores:
 
 
 def _flows(walked: Walk) -> list[tuple[int, int]]:
-    """Store node and load node of each flow: a load reads what was stored before it, or by its own statement."""
+    """Store node and load node of each flow: a load reads what its own statement, or one before, stores."""
     stores: dict[int, list[int]] = {}
     flows = []
     for statement in walked.statements:

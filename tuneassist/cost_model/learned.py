@@ -44,7 +44,7 @@ class LearnedCostModel:
     def predict(self, workload_hash: str, graphs: Sequence[AstGraph]) -> Prediction:
         """Predict candidates of one workload."""
         relative = self._relative(graphs)
-        log_secs = relative + self._levels.get(workload_hash, self._common)
+        log_secs = relative + self.level(workload_hash)
         return Prediction(score=-relative, secs=np.exp(np.clip(log_secs, -25.0, 12.0)))
 
     def update(
@@ -54,6 +54,10 @@ class LearnedCostModel:
         self._replay.add(workload_hash, graphs, secs)
         self._ranker.fit(self._replay.examples(), budget_secs=budget_secs)
         self._set_levels()
+
+    def level(self, workload_hash: str) -> float:
+        """What is added to the ranker's log time to give the natural log of seconds."""
+        return self._levels.get(workload_hash, self._common)
 
     def save(self, path: str | Path) -> None:
         """Write the weights, and nothing of the trials."""

@@ -14,7 +14,7 @@ from torch_geometric.nn import MessagePassing
 from tuneassist.cost_model.batch import GraphBatch
 from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import EDGE_KINDS
-from tuneassist.cost_model.walk import NODE_TYPES
+from tuneassist.cost_model.syntax import NODE_TYPES
 
 LEAST_SCALE = 0.5
 """A column that hardly varied in what was seen first must not explode when it does."""
@@ -22,33 +22,33 @@ EMBEDDING = 32
 """Dimensions of a node type's embedding, as in the paper."""
 
 
-class _Mean(MessagePassing):  # type: ignore[misc]
-    """Mean of the sources of a node's incoming edges; 0 where there are none."""
+class RelationalLayer(MessagePassing):  # type: ignore[misc]
+    """One graph convolution with weights of its own for each edge kind, and a residual connection.
 
-    def __init__(self) -> None:
-        super().__init__(aggr="mean")
-
-    def forward(self, h: Tensor, edge_index: Tensor) -> Tensor:
-        """Return (N, width) from (N, width) and (2, edges)."""
-        out: Tensor = self.propagate(edge_index, x=h)
-        return out
-
-
-class RelationalLayer(nn.Module):
-    """One graph convolution with weights of its own for each edge kind, and a residual connection."""
+    The mean over each kind of edge and a linear layer over all of them: R-GCN (Schlichtkrull et al.,
+    2018), in one pass over edges whose target tells the kind too.
+    """
 
     def __init__(self, width: int, dropout: float) -> None:
-        super().__init__()
-        self.mean = _Mean()
+        super().__init__(aggr="add")
         self.mix = nn.Linear(width * (1 + len(EDGE_KINDS)), width)
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
-        """Return (N, width) from (N, width) and the edges of each kind."""
-        seen = [h, *(self.mean(h, edge_index) for edge_index in edges)]
-        mixed: Tensor = self.mix(torch.cat(seen, dim=1))
-        return h + self.dropout(torch.relu(self.norm(mixed)))
+    def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:
+        """Return (N, width) from (N, width)."""
+        nodes, kinds = len(h), len(EDGE_KINDS)
+        seen: Tensor = self.propagate(
+            batch.edges, x=(h, None), weight=batch.edge_weights[:, None], size=(nodes, nodes * kinds)
+        )
+        by_node = seen.view(kinds, nodes, -1).transpose(0, 1).reshape(nodes, -1)
+        mixed: Tensor = self.mix(torch.cat([h, by_node], dim=1))
+        added: Tensor = self.dropout(torch.relu(self.norm(mixed)))
+        return h + added
+
+    def message(self, x_j: Tensor, weight: Tensor) -> Tensor:
+        """Return (E, width) what each edge carries."""
+        return x_j * weight
 
 
 class NodewiseLayer(nn.Module):
@@ -60,9 +60,10 @@ class NodewiseLayer(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, edges: tuple[Tensor, ...]) -> Tensor:
+    def forward(self, h: Tensor, batch: GraphBatch) -> Tensor:
         """Return (N, width) from (N, width)."""
-        return h + self.dropout(torch.relu(self.norm(self.mix(h))))
+        added: Tensor = self.dropout(torch.relu(self.norm(self.mix(h))))
+        return h + added
 
 
 class AstNetwork(nn.Module):
@@ -78,7 +79,7 @@ class AstNetwork(nn.Module):
     """
 
     def __init__(
-        self, *, propagate: bool = True, width: int = 64, layers: int = 3, dropout: float = 0.1
+        self, *, propagate: bool = True, width: int = 32, layers: int = 3, dropout: float = 0.1
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(NODE_TYPES), EMBEDDING)
@@ -112,7 +113,7 @@ class AstNetwork(nn.Module):
         x = torch.where(batch.features == 0, 0.0, (batch.features - self.mean) / self.scale)
         h = self.encoder(torch.cat([self.embedding(batch.types), x], dim=1))
         for layer in self.layers:
-            h = layer(h, batch.edges)
+            h = layer(h, batch)
         scores: Tensor = self.head(h).squeeze(1)
         return scores
 

@@ -24,7 +24,7 @@ _CHUNK = 256
 class NetworkSettings:
     """The shape of a network."""
 
-    width: int = 64
+    width: int = 32
     layers: int = 3
     dropout: float = 0.2
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tuneassist.cost_model.features import ACCESS_COLUMNS, COLUMNS, OFFSETS, ROOT_COLUMNS, STATEMENT_COLUMNS
 from tuneassist.cost_model.graph import AstGraph
-from tuneassist.cost_model.walk import TYPE_ID
+from tuneassist.cost_model.syntax import TYPE_ID
 
 LOADS = 3
 """Loads of the main statement that are kept, those that keep still in the innermost loops first."""
@@ -27,17 +27,17 @@ _ACCESS = slice(OFFSETS["access"], OFFSETS["access"] + len(ACCESS_COLUMNS))
 _ROOT = slice(OFFSETS["root"], OFFSETS["root"] + len(ROOT_COLUMNS))
 _EXTENT = COLUMNS.index("loop.extent")
 _COLUMN = {name: COLUMNS.index(name) for name in COLUMNS}
-_ADDITIVE = tuple(
+_ADDITIVE = [
     _COLUMN[f"statement.{name}"]
     for name in ("estimate", "arithmetic_instructions", "memory_instructions", "loop_overhead", "l1_traffic",
                  "l2_traffic", "l3_traffic", "gathers", "iterations")
-)  # fmt: skip
-_OTHER = tuple(
+]  # fmt: skip
+_OTHER = [
     _COLUMN[name]
-    for name in ("statement.iterations", "statement.vector", "statement.vector_utilisation", "statement.unrolled",
-                 "statement.estimate", "statement.memory_instructions", "statement.l2_traffic",
-                 "statement.gathers", "statement.parallel", "access.contiguous", "access.line_use")
-)  # fmt: skip
+    for name in ("statement.iterations", "statement.vector", "statement.vector_utilisation",
+                 "statement.unrolled", "statement.estimate", "statement.memory_instructions",
+                 "statement.l2_traffic", "statement.gathers", "statement.parallel", "access.contiguous", "access.line_use")
+]  # fmt: skip
 
 POOLED_COLUMNS = (
     *(f"root.{c}" for c in ROOT_COLUMNS),
@@ -85,8 +85,8 @@ def _pooled(graph: AstGraph) -> npt.NDArray[np.float32]:
         node = int(graph.parents[node])
     rest = sites[sites != main]
     rest = rest[np.argsort(-x[rest, _COLUMN["statement.estimate"]], kind="stable")][:OTHERS]
-    others[: len(rest)] = x[np.ix_(rest, _OTHER)]
-    total = np.log2(np.exp2(x[np.ix_(sites, _ADDITIVE)]).sum(axis=0))
+    others[: len(rest)] = x[rest][:, _OTHER]
+    total = np.log2(np.exp2(x[sites][:, _ADDITIVE]).sum(axis=0))
     return np.concatenate(
         [*parts, x[main, _STATEMENT], x[main, _ACCESS], loads.ravel(), loops, total, others.ravel()]
     )

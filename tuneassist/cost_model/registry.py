@@ -21,7 +21,8 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
     Args:
         kind: One of `KINDS`, or the path of a checkpoint.
         seed: Decides first weights and training.
-        threads: Threads that the model may use.
+        threads: Threads that the model may use. It uses one: its tensors are so small that a second
+            hardly helps on an idle machine, and waits for its turn on a busy one.
 
     Raises:
         UsageError: The kind names neither a model nor a usable checkpoint.
@@ -29,7 +30,7 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
     from tuneassist.cost_model.learned import LearnedCostModel
 
     if kind in KINDS:
-        return LearnedCostModel(_ranker(kind, seed, threads))
+        return LearnedCostModel(_ranker(kind, seed, min(threads, 1)))
     if not Path(kind).is_file():
         raise UsageError(
             f"{kind!r} is neither a cost model nor a file.",
@@ -43,7 +44,7 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
             f"The checkpoint {kind} holds a model of kind {named!r}, which this version does not know.",
             remedy=f"Known kinds: {', '.join(KINDS)}.",
         )
-    model = LearnedCostModel(_ranker(named, seed, threads))
+    model = LearnedCostModel(_ranker(named, seed, min(threads, 1)))
     model.load(kind)
     return model
 

@@ -18,7 +18,9 @@ from tuneassist.cost_model.graph import AstGraph
 from tuneassist.cost_model.replay import Examples
 
 _CAUTION = 8.0
-"""Trials' worth of evidence for the weights held before."""
+"""Trials' worth of evidence for the weights held before: none, at first."""
+_CAUTION_RESTORED = 32.0
+"""The same for restored weights, which many trials stand behind."""
 
 
 class StackedRanker:
@@ -35,6 +37,7 @@ class StackedRanker:
         self.groups = tuple(tuple(make(i) for i in range(copies)) for make in groups)
         self.weights: Array = np.zeros(len(groups))
         self._trusted: Array = np.zeros(len(groups))
+        self._caution = _CAUTION
         self._copies = copies
 
     @property
@@ -85,6 +88,7 @@ class StackedRanker:
                 prefix = f"{number}.{i}."
                 copy.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
         self.weights, self._trusted = weights, weights.copy()
+        self._caution = _CAUTION_RESTORED
 
     def _weigh(self, examples: Examples, unseen: Array) -> None:
         """Non-negative least squares of what the estimate leaves, drawn towards the weights held before."""
@@ -94,7 +98,7 @@ class StackedRanker:
         left = examples.centred(examples.target - examples.estimate)[known]
         columns = np.stack([examples.centred(column)[known] for column in unseen.T], axis=1)
         root = np.sqrt(examples.weight[known] / examples.weight[known].mean())
-        size = np.sqrt(np.mean(columns**2, axis=0) * _CAUTION + 1e-9)
+        size = np.sqrt(np.mean(columns**2, axis=0) * self._caution + 1e-9)
         matrix = np.concatenate([columns * root[:, None], np.diag(size)])
         weights = nnls(matrix, np.concatenate([left * root, size * self._trusted]))[0]
         self.weights = weights / max(1.0, float(weights.sum()))

@@ -32,6 +32,7 @@ class TreeRanker:
             "max_depth": 6, "eta": 0.08, "subsample": 0.8, "colsample_bynode": 0.3, "min_child_weight": 2,
             "lambda": 2, "nthread": threads, "seed": seed, "base_score": 0.0,
         }  # fmt: skip
+        self._restored: list[xgboost.Booster] = []
         self._booster: xgboost.Booster | None = None
 
     @property
@@ -41,34 +42,51 @@ class TreeRanker:
 
     def correction(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
         """Return (n,) what to add to the log of the analytic estimate."""
-        if self._booster is None or not graphs:
-            return np.zeros(len(graphs))
-        predicted: npt.NDArray[np.float32] = self._booster.inplace_predict(pool(graphs))
-        return predicted.astype(np.float64)
+        if not graphs:
+            return np.zeros(0)
+        pooled = pool(graphs)
+        grown = [] if self._booster is None else [self._booster]
+        return _predict([*self._restored, *grown], pooled)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
-        """Train anew on all examples; it takes a fraction of a second for some hundreds."""
+        """Grow trees anew on all examples, upon restored ones if there are any.
+
+        It takes a fraction of a second for some hundred examples.
+        """
         if len(examples.graphs) < 2 or budget_secs <= 0:
             return
-        residual = examples.centred(examples.target - examples.estimate)
+        pooled = pool(examples.graphs)
+        residual = examples.centred(examples.target - examples.estimate - _predict(self._restored, pooled))
         weight = examples.weight * np.where(examples.failed, _FAILED_WEIGHT, 1.0)
-        data = xgboost.DMatrix(pool(examples.graphs), residual, weight=weight)
+        data = xgboost.DMatrix(pooled, residual, weight=weight)
         self._booster = xgboost.train(self._parameters, data, _ROUNDS)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The trees as the bytes of XGBoost's own format."""
-        if self._booster is None:
-            return {}
-        return {"booster": np.frombuffer(bytes(self._booster.save_raw("ubj")), dtype=np.uint8).copy()}
+        boosters = [*self._restored, *([] if self._booster is None else [self._booster])]
+        return {f"trees{i}": _to_bytes(booster) for i, booster in enumerate(boosters)}
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take over what `state` gave; KeyError or ValueError if it does not fit."""
-        if not state:
-            self._booster = None
-            return
-        booster = xgboost.Booster(self._parameters)
-        try:
-            booster.load_model(bytearray(state["booster"].tobytes()))
-        except xgboost.core.XGBoostError as error:
-            raise ValueError(f"the trees can't be read: {error}") from error
-        self._booster = booster
+        self._restored = [_from_bytes(state[f"trees{i}"]) for i in range(len(state))]
+        self._booster = None
+
+
+def _predict(boosters: Sequence[xgboost.Booster], pooled: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    total = np.zeros(len(pooled))
+    for booster in boosters:
+        total += booster.inplace_predict(pooled)
+    return total
+
+
+def _to_bytes(booster: xgboost.Booster) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(bytes(booster.save_raw("ubj")), dtype=np.uint8).copy()
+
+
+def _from_bytes(data: npt.NDArray[np.generic]) -> xgboost.Booster:
+    booster = xgboost.Booster({"nthread": 1})
+    try:
+        booster.load_model(bytearray(data.tobytes()))
+    except xgboost.core.XGBoostError as error:
+        raise ValueError("the trees can't be read") from error
+    return booster

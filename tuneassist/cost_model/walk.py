@@ -12,37 +12,24 @@ The differences are each loop's stride and span.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tuneassist.cost_model.syntax import (
+    ARITHMETIC,
+    INTEGER,
+    LEAVES,
+    THREAD,
+    TYPE_ID,
+    call_kind,
+    element_type,
+)
+
 IntArray = npt.NDArray[np.int64]
-
-NODE_TYPES = (
-    "root", "loop", "block", "store", "load", "if", "alloc", "call",
-    "add", "mul", "div", "minmax", "compare", "select", "math", "cast", "bits", "unknown",
-)  # fmt: skip
-"""Types of AST nodes; a node's type id is the position here. Append only: checkpoints depend on it."""
-TYPE_ID = {name: index for index, name in enumerate(NODE_TYPES)}
-
-SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = range(5)
-
-_ARITHMETIC = {
-    "Add": "add", "Sub": "add", "Mul": "mul", "Div": "div", "Mod": "div", "FloorDiv": "div", "FloorMod": "div",
-    "Min": "minmax", "Max": "minmax", "EQ": "compare", "NE": "compare", "LT": "compare", "LE": "compare",
-    "GT": "compare", "GE": "compare", "And": "compare", "Or": "compare", "BitwiseAnd": "bits",
-    "BitwiseOr": "bits", "BitwiseXor": "bits", "LShift": "bits", "RShift": "bits",
-}  # fmt: skip
-_LEAVES = frozenset(("IntImm", "FloatImm", "StringImm", "Var", "SizeVar"))
-_CALLS = {
-    "if_then_else": "select", "likely": "select", "fma": "mul", "shift_left": "bits", "shift_right": "bits",
-    "bitwise_and": "bits", "bitwise_or": "bits", "bitwise_xor": "bits", "bitwise_not": "bits",
-    "reinterpret": "cast", "pow": "math", "sqrt": "math", "rsqrt": "math", "exp": "math", "exp2": "math",
-    "log": "math", "log2": "math", "tanh": "math", "sigmoid": "math", "erf": "math", "fabs": "math",
-    "floor": "math", "ceil": "math", "round": "math", "sin": "math", "cos": "math",
-}  # fmt: skip
 
 
 class Loop(NamedTuple):
@@ -235,7 +222,8 @@ class _Walker:
         if parent or len(iter_vars) or n_annotations:
             label = f"block {block.name_hint}" if self.walk.labels is not None else ""
             node = self.node("block", parent, label)
-            self.walk.blocks.append((node, *kinds, int(init is not None), int(predicate), n_annotations))
+            flags = (int(init is not None), int(predicate), n_annotations)
+            self.walk.blocks.append((node, kinds[0], kinds[1], kinds[2], *flags))
         for buffer in block.alloc_buffers:
             self._local.add(hash(buffer))
             label = f"alloc {buffer.name}" if self.walk.labels is not None else ""
@@ -255,7 +243,7 @@ class _Walker:
 
     def evaluate(self, stmt: Any, parent: int) -> None:
         value = stmt.value
-        if type(value).__name__ in _LEAVES:
+        if type(value).__name__ in LEAVES:
             return
         statement = self._begin(self.node("call", parent))
         self._operands(value, statement)
@@ -308,17 +296,17 @@ class _Walker:
 
     def _expression(self, expr: Any, statement: Statement) -> None:
         name = type(expr).__name__
-        kind = _ARITHMETIC.get(name)
+        kind = ARITHMETIC.get(name)
         if kind is not None:
             statement.ops[kind] += 1
             self._expression(expr.a, statement)
             self._expression(expr.b, statement)
         elif name == "TensorLoad":
             self._load(expr, statement)
-        elif name in _LEAVES:
+        elif name in LEAVES:
             return
         elif name == "Call":
-            statement.ops[_call_kind(expr.op)] += 1
+            statement.ops[call_kind(expr.op)] += 1
             for arg in expr.args:
                 self._expression(arg, statement)
         elif name == "Select":
@@ -358,7 +346,7 @@ class _Walker:
         if known is None:
             type_ = buffer.ty
             shape = tuple(d.value if type(d).__name__ == "IntImm" else 1 for d in type_.shape) or (1,)
-            bits, is_float = _dtype(type_.dtype)
+            bits, is_float = element_type(type_.dtype)
             known = self._buffer_of[handle] = len(self.walk.buffers)
             self.walk.buffers.append(Buffer(shape, bits / 8, is_float, handle in self._local))
         return known
@@ -370,7 +358,7 @@ class _Walker:
             return self._variable(expr)
         if name == "IntImm":
             return expr.value
-        operate = _INTEGER.get(name)
+        operate = INTEGER.get(name)
         if operate is not None:
             return operate(self._value(expr.a), self._value(expr.b))
         if name == "Cast":
@@ -393,45 +381,8 @@ class _Walker:
         return value
 
 
-def _divide(a: Any, b: Any) -> Any:
-    return a // b if np.all(b) else 0
-
-
-def _modulo(a: Any, b: Any) -> Any:
-    return a % b if np.all(b) else 0
-
-
-_INTEGER = {
-    "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b,
-    "FloorDiv": _divide, "Div": _divide, "FloorMod": _modulo, "Mod": _modulo,
-    "Min": np.minimum, "Max": np.maximum,
-}  # fmt: skip
-
-_STATEMENTS = {
+_STATEMENTS: dict[str, Callable[[_Walker, Any, int], None]] = {
     "SeqStmt": _Walker.seq, "For": _Walker.loop, "SBlockRealize": _Walker.realize, "SBlock": _Walker.block,
     "BufferStore": _Walker.store, "Evaluate": _Walker.evaluate, "IfThenElse": _Walker.branch,
     "LetStmt": _Walker.let, "Bind": _Walker.let, "AttrStmt": _Walker.attribute,
 }  # fmt: skip
-
-_OPS: dict[int, tuple[Any, str]] = {}
-_DTYPES: dict[Any, tuple[int, bool]] = {}
-
-
-def _call_kind(op: Any) -> str:
-    """Node type of a call; operators are few and live for ever, so each name is read once."""
-    known = _OPS.get(hash(op))
-    if known is None:
-        name = str(getattr(op, "name", "")).rpartition(".")[2]
-        known = _OPS[hash(op)] = (op, _CALLS.get(name, "call"))
-    return known[1]
-
-
-def _dtype(dtype: Any) -> tuple[int, bool]:
-    """Bits of one element, and whether it is a float."""
-    known = _DTYPES.get(dtype)
-    if known is None:
-        name = str(dtype)
-        digits = "".join(c if c.isdigit() else " " for c in name.partition("x")[0]).split()
-        bits = 8 if name.startswith("bool") or not digits else int(digits[0])
-        known = _DTYPES[dtype] = (bits, "float" in name)
-    return known
