@@ -10,6 +10,7 @@ import pytest
 from tuneassist.errors import MachineError
 from tuneassist.storage.memory import memory_store
 from tuneassist.targets import cpu_model, llvm, native, resolve
+from tuneassist.targets.characterise import choose
 from tuneassist.targets.probe import ProbeError, ask
 
 pytestmark = pytest.mark.tvm
@@ -45,14 +46,14 @@ def comparison(finals: dict[str, float | None], noise: float | None = 0.01) -> d
 def test_only_a_clear_win_replaces_what_llvm_detects(
     finals: dict[str, float | None], noise: float | None, chosen: str
 ) -> None:
-    config, note = cpu_model.choose(comparison(finals, noise))
+    config, note = choose(comparison(finals, noise))
     assert config["mcpu"] == chosen
     assert "detected" in note and (chosen in note)
 
 
 def test_nothing_to_compare_with_keeps_the_detected_model() -> None:
     compared = {**comparison({}), "finals": []}
-    assert cpu_model.choose(compared)[0]["mcpu"] == "detected"
+    assert choose(compared)[0]["mcpu"] == "detected"
 
 
 def test_a_target_whose_code_crashes_is_left_for_the_next() -> None:
@@ -65,7 +66,7 @@ def test_a_target_whose_code_crashes_is_left_for_the_next() -> None:
 def test_native_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     configs = [broken(), native.detected()]
     monkeypatch.setattr(native, "fallbacks", lambda: iter(configs))
-    fact = cpu_model.measure_cpu_model()
+    fact = cpu_model.measure_cpu_model(())
     assert fact["config"] == configs[1]
     assert "SIGILL" in fact["note"]
     json.dumps(fact)

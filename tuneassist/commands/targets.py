@@ -122,11 +122,13 @@ def _measure(db: str | None, as_json: bool) -> None:
     from tuneassist.storage.sqlite import open_store
     from tuneassist.targets import native
     from tuneassist.targets.catalogue import check_available
+    from tuneassist.targets.cores import usable_cores
     from tuneassist.targets.resolve import cpu_model_fact, measuring_machine
 
     check_available("llvm")
     with open_store(database_path(db)) as store:
-        fact = cpu_model_fact(store, store.machine_id(measuring_machine()), renew=True)
+        machine_id = store.machine_id(measuring_machine())
+        fact = cpu_model_fact(store, machine_id, usable_cores(), renew=True)
     if as_json:
         print_json({"cpu_model": fact})
         return

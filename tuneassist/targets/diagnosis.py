@@ -42,9 +42,7 @@ def tvm_checks() -> Iterator[Check]:
     """What a probe process finds out about TVM; that it can't load TVM is a finding too."""
     cores = usable_cores()
     try:
-        for found in ask(
-            "tvm_checks:run", {"cores": list(cores)}, threads=len(cores), timeout_secs=_TVM_TIMEOUT_SECS
-        ):
+        for found in ask("tvm_checks:run", {"cores": list(cores)}, timeout_secs=_TVM_TIMEOUT_SECS):
             yield Check(found["id"], CheckStatus(found["status"]), found["seen"], found["remedy"])
     except ProbeError as error:
         yield Check(

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any
 
-from tuneassist.targets import kernels
+from tuneassist.targets import kernels, llvm
 from tuneassist.targets.forked import Forked, ForkedError, call, reply
 from tuneassist.targets.kernels import Kernel
 
@@ -28,8 +28,10 @@ _REFERENCES = (
 )
 """The register tiles and vector widths that fast schedules have: what the search will want compiled well."""
 
-_PEAK_TILES = ((8, 32, 16), (12, 32, 16), (6, 16, 8), (4, 24, 8), (8, 12, 4))
-"""Rows, columns and lanes that fill the registers of AVX-512, AVX2 and 128-bit machines."""
+_PEAK_TILES = {16: ((8, 32), (12, 32)), 8: ((6, 16), (4, 24)), 4: ((8, 12), (4, 16))}
+"""Rows and columns that fill the registers, by lanes of a vector."""
+
+_PEAK_SAMPLES = 30
 
 MARGIN = 0.05
 """The share of its time by which another CPU model must beat the detected one."""
@@ -148,42 +150,45 @@ def _serve_samples(pipe: Connection, config: dict[str, Any]) -> None:
     while True:
         ready = loaded[pipe.recv()]
         # The first call brings back into the caches what the other processes drove out.
-        once = _thread_secs(ready, 1)
-        reply(pipe, _thread_secs(ready, max(1, math.ceil(_SAMPLE_SECS / max(once, 1e-6)))))
-
-
-def _thread_secs(loaded: kernels.Loaded, calls: int) -> float:
-    started = time.thread_time()
-    for _ in range(calls):
-        loaded.run()
-    return (time.thread_time() - started) / calls
+        once = ready.thread_secs(1)
+        reply(pipe, ready.thread_secs(max(1, math.ceil(_SAMPLE_SECS / max(once, 1e-6)))))
 
 
 def peak(config: dict[str, Any], cores: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Measure the most that multiply-adds reach, with one thread on each core.
+    """Measure the most that multiply-adds reach on all the cores at once, each busy with a process.
 
     Yields:
         One object: `gflops`, or null and `error`.
     """
-    best, error = 0.0, ""
-    for tile in _PEAK_TILES:
+    with ExitStack() as stack:
+        processes = [stack.enter_context(Forked(_serve_peak, config, core)) for core in cores]
         try:
-            best = max(best, call(_peak_gflops, config, list(cores), tile, timeout_secs=_LOAD_TIMEOUT_SECS))
-        except ForkedError as failure:
-            error = str(failure)
-    yield {"gflops": best or None, "error": "" if best else error}
+            for process in processes:
+                process.answer(_LOAD_TIMEOUT_SECS)
+            for process in processes:
+                process.send(None)
+            by_core = [process.answer(_SAMPLE_TIMEOUT_SECS) for process in processes]
+        except ForkedError as error:
+            yield {"gflops": None, "error": str(error)}
+            return
+    # The tile that is best on all cores together.
+    yield {"gflops": max(map(sum, zip(*by_core, strict=True))), "error": ""}
 
 
-def _peak_gflops(config: dict[str, Any], cores: list[int], tile: tuple[int, int, int]) -> float:
+def _serve_peak(pipe: Connection, config: dict[str, Any], core: int) -> None:
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cores)
-    rows, columns, lanes = tile
-    module, shapes, flops = kernels.peak(len(cores), rows=rows, columns=columns, lanes=lanes)
-    loaded = kernels.load(module, shapes, {**config, "num-cores": len(cores)})
-    loaded.run()
-    # Short repeats, the fastest of which counts: some then have all cores to themselves on a busy machine.
-    fastest = math.inf
-    for _ in range(3):
-        fastest = min(fastest, *loaded.repeats(number=2, repeat=100))
-        time.sleep(0.02)
-    return float(flops / fastest / 1e9)
+        os.sched_setaffinity(0, [core])
+    features = llvm.model_features(config)
+    lanes = 16 if "avx512f" in features else 8 if "avx" in features else 4
+    tiles = [kernels.peak(rows=rows, columns=columns, lanes=lanes) for rows, columns in _PEAK_TILES[lanes]]
+    loaded = [
+        (kernels.load(module, shapes, {**config, "num-cores": 1}), flops) for module, shapes, flops in tiles
+    ]
+    reply(pipe, None)
+    pipe.recv()
+    gflops = []
+    for tile, flops in loaded:
+        calls = max(1, math.ceil(_SAMPLE_SECS / max(tile.thread_secs(3), 1e-6)))
+        secs = statistics.median(tile.thread_secs(calls) for _ in range(_PEAK_SAMPLES))
+        gflops.append(flops / secs / 1e9)
+    reply(pipe, gflops)

@@ -1,10 +1,11 @@
 """Small kernels with fixed schedules: to check that a target runs, to compare CPU models, to find the peak.
 
-All work on float32 and on one core unless said otherwise.
+All work on float32 and on one core.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,16 @@ class Loaded:
     def run(self) -> None:
         """Call it once."""
         self.call(*self.arguments)
+
+    def thread_secs(self, calls: int) -> float:
+        """Seconds of a call, the mean of so many, in CPU time of this thread.
+
+        Unlike wall time it does not grow when another process takes the core.
+        """
+        started = time.thread_time()
+        for _ in range(calls):
+            self.call(*self.arguments)
+        return (time.thread_time() - started) / calls
 
     def repeats(self, *, number: int, repeat: int) -> list[float]:
         """Seconds of a call in each repeat, itself the mean of `number` calls, by wall clock."""
@@ -112,10 +123,8 @@ def conv2d(size: int, channels: int, *, width: int, columns: int, lanes: int, na
     return Kernel(name, build, (shape, (3, 3, channels, channels), shape), _conv2d_reference)
 
 
-def peak(
-    cores: int, *, rows: int, columns: int, lanes: int
-) -> tuple[IRModule, tuple[tuple[int, ...], ...], int]:
-    """Products of matrices so small that only the multiply-add units limit them, the same work on each core.
+def peak(*, rows: int, columns: int, lanes: int) -> tuple[IRModule, tuple[tuple[int, ...], ...], int]:
+    """Products of matrices so small that only the multiply-add units limit them.
 
     Returns:
         The module, the shapes of its arguments, and its FLOPs (a multiply-add counts as two).
@@ -124,19 +133,14 @@ def peak(
     a = te.placeholder((depth, rows), name="A")
     b = te.placeholder((depth, columns), name="B")
     k = te.reduce_axis((0, depth), name="k")
-    shape = (cores, repeats, rows, columns)
-    c = te.compute(shape, lambda core, r, i, j: te.sum(a[k, i] * b[k, j], axis=k), name="C")
+    shape = (repeats, rows, columns)
+    c = te.compute(shape, lambda _, i, j: te.sum(a[k, i] * b[k, j], axis=k), name="C")
     schedule = Schedule(te.create_prim_func([a, b, c]))
     block = schedule.get_sblock("C")
-    core, repeat, i, j, k_loop = schedule.get_loops(block)
-    schedule.reorder(core, repeat, k_loop, i, j)
-    schedule.parallel(core)
+    repeat, i, j, k_loop = schedule.get_loops(block)
+    schedule.reorder(repeat, k_loop, i, j)
     _register_tile(schedule, block, at=repeat, reduction=k_loop, unrolled=(i,), lanes=lanes)
-    return (
-        schedule.mod,
-        ((depth, rows), (depth, columns), shape),
-        2 * depth * cores * repeats * rows * columns,
-    )
+    return schedule.mod, ((depth, rows), (depth, columns), shape), 2 * depth * repeats * rows * columns
 
 
 def _register_tile(

@@ -25,14 +25,13 @@ class ProbeError(Exception):
     """The probe process itself failed; the text says how."""
 
 
-def ask(experiment: str, argument: dict[str, Any], *, threads: int = 1, timeout_secs: float) -> Iterator[Any]:
+def ask(experiment: str, argument: dict[str, Any], *, timeout_secs: float) -> Iterator[Any]:
     """Run an experiment in a probe process.
 
     Args:
         experiment: `module:function` within `tuneassist.targets`; the function takes the argument and
             yields JSON values.
         argument: A JSON object.
-        threads: Threads that parallel kernels get.
         timeout_secs: Limit for the whole experiment.
 
     Yields:
@@ -42,7 +41,7 @@ def ask(experiment: str, argument: dict[str, Any], *, threads: int = 1, timeout_
         ProbeError: The process could not load TVM, crashed, or ran out of time.
     """
     command = [sys.executable, "-m", "tuneassist.targets.probe", experiment]
-    environment = {**os.environ, "TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with (
         tempfile.TemporaryFile("w+") as log,
         subprocess.Popen(

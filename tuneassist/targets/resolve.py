@@ -13,12 +13,7 @@ from tuneassist.records import Machine, TargetInfo
 from tuneassist.storage.base import Store
 from tuneassist.targets import catalogue, native
 from tuneassist.targets.cores import usable_cores
-from tuneassist.targets.cpu_model import (
-    measure_cpu_model,
-    measure_peak_gflops,
-    verified_config,
-    versions,
-)
+from tuneassist.targets.cpu_model import measure_cpu_model, measure_peak_gflops, versions
 from tuneassist.targets.cuda import check_device, device_config
 from tuneassist.targets.llvm import (
     architecture_of,
@@ -109,29 +104,38 @@ def peak_gflops(target: TargetInfo, store: Store, machine_id: int) -> float | No
     """
     if target.kind != "llvm":
         return None
-    fact = store.machine_fact(machine_id, _PEAK)
-    if not isinstance(fact, dict) or fact.get("versions") != versions():
-        fact = {"versions": versions(), "gflops": {}}
-    if target.json not in fact["gflops"]:
+    kept = _kept(store, machine_id, _PEAK) or {"versions": versions(), "gflops": {}}
+    if target.json not in kept["gflops"]:
         cores = usable_cores()[: target.cores]
-        fact["gflops"][target.json] = measure_peak_gflops(json.loads(target.json), cores)
-        store.set_machine_fact(machine_id, _PEAK, fact)
-    value: float | None = fact["gflops"][target.json]
+        kept["gflops"][target.json] = measure_peak_gflops(json.loads(target.json), cores)
+        store.set_machine_fact(machine_id, _PEAK, kept)
+    value: float | None = kept["gflops"][target.json]
     return value
 
 
-def cpu_model_fact(store: Store, machine_id: int, *, renew: bool = False) -> dict[str, Any]:
+def cpu_model_fact(
+    store: Store, machine_id: int, cores: Sequence[int], *, renew: bool = False
+) -> dict[str, Any]:
     """What was measured of CPU models on this machine, measured now where it is not kept or out of date.
 
     Raises:
         MachineError: No kernel runs here.
     """
-    kept = None if renew else store.machine_fact(machine_id, _CPU_MODEL)
-    if isinstance(kept, dict) and kept.get("versions") == versions() and kept.get("config"):
+    kept = None if renew else _kept(store, machine_id, _CPU_MODEL)
+    if kept is not None:
         return kept
-    fact = measure_cpu_model()
+    fact = measure_cpu_model(cores)
     store.set_machine_fact(machine_id, _CPU_MODEL, fact)
+    target = _info("native", {**fact["config"], "num-cores": len(cores)}, len(cores), "")
+    peaks = {"versions": versions(), "gflops": {target.json: fact["gflops"]}}
+    store.set_machine_fact(machine_id, _PEAK, peaks)
     return fact
+
+
+def _kept(store: Store, machine_id: int, name: str) -> dict[str, Any] | None:
+    """A fact of this TVM, LLVM and CPU."""
+    fact = store.machine_fact(machine_id, name)
+    return fact if isinstance(fact, dict) and fact.get("versions") == versions() else None
 
 
 def measuring_machine(cores: Sequence[int] | None = None) -> Machine:
@@ -142,12 +146,9 @@ def measuring_machine(cores: Sequence[int] | None = None) -> Machine:
 
 def _native(cores: Sequence[int], store: Store | None) -> tuple[dict[str, Any], str]:
     if store is None:
-        config, failed = verified_config()
-        note = f"LLVM detects {native.label(native.detected())}"
-        if failed:
-            note += f", which fails here ({failed[0]['error']}): {native.label(config)} is used"
-        return config, f"{note}. Other CPU models were not compared."
-    fact = cpu_model_fact(store, store.machine_id(measuring_machine(cores)))
+        fact = measure_cpu_model((), compare=False)
+    else:
+        fact = cpu_model_fact(store, store.machine_id(measuring_machine(cores)), cores)
     return fact["config"], fact["note"]
 
 
