@@ -110,7 +110,7 @@ def _sample(configs: Sequence[dict[str, Any]], *, budget_secs: float) -> list[di
                 errors[index] = str(error)
         alive = [index for index, error in enumerate(errors) if not error]
         rounds = 0
-        while rounds < 5 or (rounds < 15 and time.monotonic() < deadline):
+        while rounds < 5 or (rounds < 9 and time.monotonic() < deadline):
             for kernel in range(len(_REFERENCES)):
                 for index in alive if rounds % 2 else reversed(alive):
                     processes[index].send(kernel)
