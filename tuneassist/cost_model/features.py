@@ -169,7 +169,7 @@ def _accesses(
     inner = np.zeros((len(s), 2 * INNERMOST))
     known = min(INNERMOST, a.stride.shape[1])
     inner[:, :known] = log2(a.stride[:, :known])
-    inner[:, INNERMOST : INNERMOST + known] = a.invariant[:, :known]
+    inner[:, INNERMOST : INNERMOST + known] = a.invariant[:, :known] & (nest.kind[s, :known] >= 0)
     lines_unrolled = acc.at_level(a.lines, unrolled)
     shared = acc.at_level(a.elements, task) * nest.parallel[s] / np.maximum(a.elements[:, -1], 1.0)
     columns = [

@@ -36,7 +36,8 @@ _OTHER = [
     _COLUMN[name]
     for name in ("statement.iterations", "statement.vector", "statement.vector_utilisation",
                  "statement.unrolled", "statement.estimate", "statement.memory_instructions",
-                 "statement.l2_traffic", "statement.gathers", "statement.parallel", "access.contiguous", "access.line_use")
+                 "statement.l2_traffic", "statement.gathers", "statement.parallel",
+                 "access.contiguous", "access.line_use")
 ]  # fmt: skip
 
 POOLED_COLUMNS = (

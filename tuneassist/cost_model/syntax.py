@@ -19,8 +19,8 @@ SERIAL, PARALLEL, VECTORIZED, UNROLLED, THREAD = range(5)
 ARITHMETIC = {
     "Add": "add", "Sub": "add", "Mul": "mul", "Div": "div", "Mod": "div", "FloorDiv": "div",
     "FloorMod": "div", "Min": "minmax", "Max": "minmax", "EQ": "compare", "NE": "compare",
-    "LT": "compare", "LE": "compare", "GT": "compare", "GE": "compare", "And": "compare", "Or": "compare", "BitwiseAnd": "bits",
-    "BitwiseOr": "bits", "BitwiseXor": "bits", "LShift": "bits", "RShift": "bits",
+    "LT": "compare", "LE": "compare", "GT": "compare", "GE": "compare", "And": "compare", "Or": "compare",
+    "BitwiseAnd": "bits", "BitwiseOr": "bits", "BitwiseXor": "bits", "LShift": "bits", "RShift": "bits",
 }  # fmt: skip
 LEAVES = frozenset(("IntImm", "FloatImm", "StringImm", "Var", "SizeVar"))
 CALLS = {
