@@ -6,18 +6,17 @@ Fork only from a process that has never run a kernel: TVM's thread pool does not
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import multiprocessing
 import os
 import resource
 import signal
-import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, Self
 
-_PR_SET_PDEATHSIG = 1
+from tuneassist.processes import die_with_parent
+
 _FORK = multiprocessing.get_context("fork") if hasattr(os, "fork") else None
 
 
@@ -92,12 +91,6 @@ def call(function: Callable[..., Any], *args: Any, timeout_secs: float) -> Any:
 def reply(pipe: Connection, value: Any) -> None:
     """Send an answer from the child."""
     pipe.send((True, value))
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, however it ends (Linux; else no effect)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _answer_once(pipe: Connection, function: Callable[..., Any], *args: Any) -> None:

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tuneassist.targets.forked import die_with_parent
+from tuneassist.processes import die_with_parent
 
 _ERROR_CHARS = 500
 

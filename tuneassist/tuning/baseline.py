@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuneassist.tuning.wire import die_with_parent
+from tuneassist.processes import die_with_parent
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from tuneassist.tuning.wire import die_with_parent, receive, send
+from tuneassist.processes import die_with_parent
+from tuneassist.tuning.wire import receive, send
 from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, tvm
 
 _SLOW_FACTOR = 2.0

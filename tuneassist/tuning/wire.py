@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
-import signal
 import socket
 import struct
-import sys
 from typing import Any
 
 _HEADER = struct.Struct("!I")
-_PR_SET_PDEATHSIG = 1
 
 
 class WireClosedError(Exception):
@@ -64,9 +60,3 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
-
-
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, however it ends (Linux; else no effect)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

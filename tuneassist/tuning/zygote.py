@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from tuneassist.processes import die_with_parent
 from tuneassist.tuning.inputs import load_inputs
-from tuneassist.tuning.wire import WireClosedError, die_with_parent, receive, send
+from tuneassist.tuning.wire import WireClosedError, receive, send
 
 
 def main() -> None:
