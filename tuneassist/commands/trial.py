@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from tuneassist.commands._history_print import reports_errors, safe
+from tuneassist.commands._history_print import hint, reports_errors, safe
 from tuneassist.commands._options import db_option, json_option, print_json
-from tuneassist.config import database_path
+from tuneassist.config import assets_path, database_path
+from tuneassist.errors import UsageError
 
 
 @click.command("trial")
@@ -17,10 +18,15 @@ from tuneassist.config import database_path
     "--view", type=click.Choice(("tree", "script", "trace")), default="tree", show_default=True,
     help="What to print.",
 )  # fmt: skip
+@click.option(
+    "--model", metavar="PATH|none",
+    help="The checkpoint that says what each node adds to the predicted log time. [default: the pretrained "
+    "model, where there is one]",
+)  # fmt: skip
 @db_option
 @json_option
 @reports_errors
-def command(trial_id: int, view: str, db: str | None, as_json: bool) -> None:
+def command(trial_id: int, view: str, model: str | None, db: str | None, as_json: bool) -> None:
     """Show the program of the trial with id TRIAL_ID (`tuneassist history trials RUN` lists ids).
 
     The trace that the store keeps is replayed on the workload. The tree is what a cost model sees: loops
@@ -31,13 +37,29 @@ def command(trial_id: int, view: str, db: str | None, as_json: bool) -> None:
     from tuneassist.storage.sqlite import open_store
 
     with open_store(database_path(db), readonly=True) as store:
-        program = inspect_trial(store, trial_id)
+        if model is not None:
+            program = inspect_trial(store, trial_id, model=None if model == "none" else model)
+        else:
+            program = _with_pretrained(store, trial_id)
     if as_json:
         print_json(program)
     elif view == "tree":
         _print_tree(program["nodes"])
     else:
         click.echo(program[view])
+
+
+def _with_pretrained(store: Any, trial_id: int) -> dict[str, Any]:
+    """The program, explained where a pretrained model can; the program matters more than the explanation."""
+    from tuneassist.exchange.program import inspect_trial
+
+    program = inspect_trial(store, trial_id)
+    for path in sorted(assets_path().glob("*.pt")):
+        try:
+            return inspect_trial(store, trial_id, model=str(path))
+        except UsageError as error:
+            hint(f"No contributions by {path.name}: {error.message}")
+    return program
 
 
 def _print_tree(nodes: list[dict[str, Any]]) -> None:

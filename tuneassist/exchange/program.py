@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from tuneassist.cost_model.graph import COLUMNS, EDGE_KINDS, NODE_TYPES, AstGraph, extract
-from tuneassist.cost_model.walk import (
-    PARALLEL,
-    SERIAL,
-    THREAD,
-    UNROLLED,
-    VECTORIZED,
-    Access,
-    Statement,
-    Walk,
-    walk,
-)
+from tuneassist.cost_model.syntax import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
+from tuneassist.cost_model.walk import Access, Statement, Walk, walk
 from tuneassist.errors import UsageError
 from tuneassist.exchange.scheduled import schedule_of
 from tuneassist.exchange.selection import workload_by_id
@@ -31,30 +23,57 @@ _LOOP_KINDS = {
 _SHOWN_STRIDES = 4
 
 
-def inspect_trial(store: SqliteStore, trial_id: int) -> dict[str, Any]:
+def inspect_trial(store: SqliteStore, trial_id: int, *, model: str | None = None) -> dict[str, Any]:
     """Replay a stored trial and describe its program.
+
+    Args:
+        store: Where it is.
+        trial_id: The trial.
+        model: Path of a cost model's checkpoint, which says what each node adds to the predicted log time.
 
     Returns:
         `trial_id`; `nodes`, each with `id`, `parent` (None for the root), `kind`, `label`, `detail` (facts
         and features by name) and `contribution`; `edges` as [store, load, "flow"] beside the tree's own;
-        `script`, TVMScript; `trace`, MetaSchedule's Python form; `constant`, what a model adds whatever
-        the nodes are.
+        `script`, TVMScript; `trace`, MetaSchedule's Python form; `constant`, what the model adds
+        whatever the nodes are; `predicted_secs`, by the model.
 
     Raises:
-        UsageError: There is no such trial.
+        UsageError: There is no such trial, or the model can't be used.
         StoreError: Its module or trace can't be used by this TVM.
     """
     trial, workload_id, target = _stored(store, trial_id)
-    schedule = schedule_of(workload_by_id(store, workload_id), trial, target_kind=target.kind)
+    workload = workload_by_id(store, workload_id)
+    schedule = schedule_of(workload, trial, target_kind=target.kind)
     graph = extract(schedule.mod, max(target.cores, 1), labelled=True)
     facts = _facts(walk(schedule.mod, labelled=True))
+    told = _explained(graph, workload.hash, model) if model else {}
+    nodes = [_node(graph, number, facts.get(number, {})) for number in range(graph.num_nodes)]
+    for node, contribution in zip(nodes, told.get("contributions", ()), strict=False):
+        node["contribution"] = contribution
     return {
         "trial_id": trial_id,
-        "nodes": [_node(graph, number, facts.get(number, {})) for number in range(graph.num_nodes)],
+        "nodes": nodes,
         "edges": _flows(graph),
         "script": schedule.mod.script(),
         "trace": "\n".join(schedule.trace.as_python()),
-        "constant": None,
+        "constant": told.get("constant"),
+        "predicted_secs": told.get("predicted_secs"),
+    }
+
+
+def _explained(graph: AstGraph, workload_hash: str, path: str) -> dict[str, Any]:
+    # torch takes two seconds to import: only where a model is asked.
+    from tuneassist.cost_model.explain import explain
+    from tuneassist.cost_model.learned import LearnedCostModel
+    from tuneassist.cost_model.registry import create_cost_model
+
+    model = create_cost_model(path)
+    assert isinstance(model, LearnedCostModel)
+    found = explain(model, workload_hash, graph)
+    return {
+        "contributions": [float(value) for value in found.contributions],
+        "constant": float(found.constant),
+        "predicted_secs": math.exp(found.log_secs),
     }
 
 
