@@ -6,6 +6,8 @@ Importing this module costs an `import tvm` (about a second) and no torch. MetaS
 
 from __future__ import annotations
 
+from typing import Any
+
 from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
 
 with torch_hidden():
@@ -26,6 +28,17 @@ IRModule = tvm.IRModule
 PrimFunc = tirx.PrimFunc
 Target = tvm.target.Target
 
+_array_get, _array_size = (
+    tvm_ffi.get_global_func("ffi.ArrayGetItem"),
+    tvm_ffi.get_global_func("ffi.ArraySize"),
+)
+
+
+def array_items(array: Any) -> list[Any]:
+    """What a TVM array holds; several times faster than iterating over it."""
+    return [_array_get(array, index) for index in range(_array_size(array))]
+
+
 __all__ = [
     "IRModule",
     "PrimFunc",
@@ -33,6 +46,7 @@ __all__ = [
     "Schedule",
     "Target",
     "Trace",
+    "array_items",
     "cc",
     "derived_object",
     "estimate_tir_flops",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +152,7 @@ def test_a_changed_weight_is_noticed(tmp_path: Path) -> None:
 
 def test_a_pickled_object_is_not_run(tmp_path: Path) -> None:
     class Trap:
-        def __reduce__(self) -> tuple[object, tuple[str]]:
+        def __reduce__(self) -> tuple[Any, ...]:
             return (open, (str(tmp_path / "sprung"), "w"))
 
     torch.save({"header": Trap(), "state": {}}, tmp_path / "trap.pt")

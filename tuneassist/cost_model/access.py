@@ -10,6 +10,7 @@ deepest level whose footprint fits a cache is brought in once for each run of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -173,7 +174,7 @@ def accesses(
         first=first, store=store, repeated=repeated,
         updates=store & np.bincount(statement, repeated)[statement].astype(bool),
         itemsize=itemsize,
-        buffer_bytes=np.array([float(np.prod(b.shape)) * b.itemsize for _, _, b in flat]),
+        buffer_bytes=np.array([math.prod(b.shape) * b.itemsize for _, _, b in flat]),
         local=np.array([b.local for _, _, b in flat]), is_float=np.array([b.is_float for _, _, b in flat]),
         stride=stride, invariant=reach == 0, elements=elements, lines=lines,
     )  # fmt: skip

@@ -7,6 +7,7 @@ the others'. `COLUMNS` names them all, in order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -122,9 +123,9 @@ def _simple_nodes(x: Array, walks: Sequence[Walk], offsets: acc.Ints) -> None:
         _put(x, table[:, 0], "block", table[:, 1:].astype(np.float64))
     counts: list[tuple[int, float, float]] = []
     for base, w in zip(offsets, walks, strict=False):
-        sizes = [float(np.prod(b.shape)) * b.itemsize for b in w.buffers]
+        sizes = [math.prod(b.shape) * b.itemsize for b in w.buffers]
         counts += [(base + node, sizes[buffer], 0.0) for node, buffer in w.allocs]
-        executed = [float(np.prod([loop.extent for loop in s.loops], initial=1.0)) for s in w.statements]
+        executed = [float(math.prod(loop.extent for loop in s.loops)) for s in w.statements]
         counts += [(base + node, count, count * executed[statement]) for node, count, statement in w.ops]
     if counts:
         counted = np.array(counts)

@@ -7,6 +7,7 @@ that read it. Loops of one iteration and blocks that compilation removes have no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -114,7 +115,7 @@ def _graph(walked: Walk, features: npt.NDArray[np.float32], flops: float, cores:
         edges=edges,
         edge_kinds=np.repeat(np.arange(len(EDGE_KINDS)), sizes),
         flops=flops,
-        bytes=sum(float(np.prod(b.shape)) * b.itemsize for b in walked.buffers if not b.local),
+        bytes=sum(math.prod(b.shape) * b.itemsize for b in walked.buffers if not b.local),
         cores=cores,
         unknown=dict(walked.unknown),
         labels=None if walked.labels is None else tuple(walked.labels),

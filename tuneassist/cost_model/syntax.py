@@ -33,11 +33,11 @@ CALLS = {
 
 
 def _divide(a: Any, b: Any) -> Any:
-    return a // b if np.all(b) else 0
+    return a // b if (b if isinstance(b, int) else np.all(b)) else 0
 
 
 def _modulo(a: Any, b: Any) -> Any:
-    return a % b if np.all(b) else 0
+    return a % b if (b if isinstance(b, int) else np.all(b)) else 0
 
 
 # Of index expressions, evaluated on ints and integer arrays.

@@ -1,8 +1,7 @@
 """One pass over a scheduled module: its tree of nodes, and each statement's accesses along its loops.
 
 What costs here is reading fields across TVM's FFI (about 0.1 us each), so each is read once, nodes are
-told apart by their class, and variables by their handle. TVM itself is not imported: only the objects
-given are touched.
+told apart by their class, and variables by their handle.
 
 An index expression is not analysed symbolically. It is evaluated with numpy at 2L + 1 points of the L
 loops around the statement: all loops at 0, each loop alone at 1, each loop alone at its last iteration.
@@ -102,17 +101,22 @@ def walk(mod: Any, *, labelled: bool = False) -> Walk:
         mod: A `tvm.IRModule`; every PrimFunc in it is walked under one root.
         labelled: Whether to keep a readable label for each node (reading names is slow).
     """
-    walker = _Walker(labelled)
+    from tuneassist.tvm_api import array_items
+
+    walker = _Walker(array_items, labelled)
     for _, function in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint)):
         if type(function).__name__ == "PrimFunc":
-            walker.statement(function.body, 0)
+            try:
+                walker.statement(function.body, 0)
+            except RecursionError:
+                walker.walk.unknown["nested too deeply"] += 1
         else:
             walker.unknown(function, 0)
     return walker.walk
 
 
 class _Walker:
-    def __init__(self, labelled: bool) -> None:
+    def __init__(self, items: Callable[[Any], list[Any]], labelled: bool) -> None:
         self.walk = Walk(labels=[] if labelled else None)
         self._path: list[Loop] = []
         self._loop_of: dict[int, int] = {}
@@ -124,6 +128,8 @@ class _Walker:
         # Points of the statement at hand, and what variables are worth there.
         self._points: IntArray = np.zeros((0, 1), dtype=np.int64)
         self._values: dict[int, Any] = {}
+        self._indirect: list[Any] = []
+        self._items = items
         self.node("root", -1, "function")
 
     def node(self, kind: str, parent: int, label: str = "") -> int:
@@ -158,7 +164,7 @@ class _Walker:
                 self.statement(inner, node)
 
     def seq(self, stmt: Any, parent: int) -> None:
-        for inner in stmt.seq:
+        for inner in self._items(stmt.seq):
             self.statement(inner, parent)
 
     def loop(self, stmt: Any, parent: int) -> None:
@@ -208,9 +214,9 @@ class _Walker:
             # Compilation removes it: the weight is stored in the new layout beforehand.
             return
         kinds = [0, 0, 0]
-        iter_vars = block.iter_vars
-        if len(iter_vars):
-            values = realize.iter_values if realize is not None else ()
+        iter_vars = self._items(block.iter_vars)
+        if iter_vars:
+            values = self._items(realize.iter_values) if realize is not None else []
             for iter_var, value in zip(iter_vars, values, strict=False):
                 var = iter_var.var
                 self._bound[hash(var)] = value
@@ -219,12 +225,12 @@ class _Walker:
         init = block.init
         predicate = realize is not None and type(realize.predicate).__name__ != "IntImm"
         node = parent
-        if parent or len(iter_vars) or n_annotations:
+        if parent or iter_vars or n_annotations:
             label = f"block {block.name_hint}" if self.walk.labels is not None else ""
             node = self.node("block", parent, label)
             flags = (int(init is not None), int(predicate), n_annotations)
             self.walk.blocks.append((node, kinds[0], kinds[1], kinds[2], *flags))
-        for buffer in block.alloc_buffers:
+        for buffer in self._items(block.alloc_buffers):
             self._local.add(hash(buffer))
             label = f"alloc {buffer.name}" if self.walk.labels is not None else ""
             self.walk.allocs.append((self.node("alloc", node, label), self._buffer(buffer)))
@@ -238,7 +244,7 @@ class _Walker:
         node = self.node("store", parent, label)
         statement = self._begin(node)
         self._access(node, buffer, stmt.indices, statement, store=True)
-        self._operands(stmt.value, statement)
+        self._expression(stmt.value, statement)
         self._finish(statement)
 
     def evaluate(self, stmt: Any, parent: int) -> None:
@@ -246,13 +252,13 @@ class _Walker:
         if type(value).__name__ in LEAVES:
             return
         statement = self._begin(self.node("call", parent))
-        self._operands(value, statement)
+        self._expression(value, statement)
         self._finish(statement)
 
     def branch(self, stmt: Any, parent: int) -> None:
         node = self.node("if", parent)
         statement = self._begin(node)
-        self._operands(stmt.condition, statement)
+        self._expression(stmt.condition, statement)
         self._finish(statement)
         self.statement(stmt.then_case, node)
         if stmt.else_case is not None:
@@ -287,14 +293,8 @@ class _Walker:
             self.walk.ops.append((self.node(kind, statement.node), count, index))
         self.walk.statements.append(statement)
 
-    def _operands(self, expr: Any, statement: Statement) -> None:
-        """Count the arithmetic of an expression and note its loads."""
-        try:
-            self._expression(expr, statement)
-        except RecursionError:
-            self.walk.unknown["nested too deeply"] += 1
-
     def _expression(self, expr: Any, statement: Statement) -> None:
+        """Count the arithmetic of an expression and note its loads."""
         name = type(expr).__name__
         kind = ARITHMETIC.get(name)
         if kind is not None:
@@ -307,7 +307,7 @@ class _Walker:
             return
         elif name == "Call":
             statement.ops[call_kind(expr.op)] += 1
-            for arg in expr.args:
+            for arg in self._items(expr.args):
                 self._expression(arg, statement)
         elif name == "Select":
             statement.ops["select"] += 1
@@ -331,21 +331,24 @@ class _Walker:
         label = f"load {buffer.name}" if self.walk.labels is not None else ""
         node = self.node("load", statement.node, label)
         self._access(node, buffer, expr.indices, statement, store=False)
-        for index in expr.indices:
-            if type(index).__name__ == "TensorLoad":
-                self._load(index, statement)
 
     def _access(self, node: int, buffer: Any, indices: Any, statement: Statement, *, store: bool) -> None:
-        values = [self._value(index) for index in indices] or [0]
+        values = [self._value(index) for index in self._items(indices)] or [0]
         statement.values += values
         statement.accesses.append(Access(node, self._buffer(buffer), store, len(values)))
+        # Loads that an index itself makes.
+        indirect, self._indirect = self._indirect, []
+        for load in indirect:
+            self._load(load, statement)
 
     def _buffer(self, buffer: Any) -> int:
         handle = hash(buffer)
         known = self._buffer_of.get(handle)
         if known is None:
             type_ = buffer.ty
-            shape = tuple(d.value if type(d).__name__ == "IntImm" else 1 for d in type_.shape) or (1,)
+            shape = tuple(
+                d.value if type(d).__name__ == "IntImm" else 1 for d in self._items(type_.shape)
+            ) or (1,)
             bits, is_float = element_type(type_.dtype)
             known = self._buffer_of[handle] = len(self.walk.buffers)
             self.walk.buffers.append(Buffer(shape, bits / 8, is_float, handle in self._local))
@@ -355,12 +358,19 @@ class _Walker:
         """The expression at the points: an int, or an array (2L + 1,). What is unknown counts as 0."""
         name = type(expr).__name__
         if name == "Var":
-            return self._variable(expr)
+            value = self._values.get(hash(expr))
+            return self._variable(expr) if value is None else value
         if name == "IntImm":
             return expr.value
         operate = INTEGER.get(name)
         if operate is not None:
-            return operate(self._value(expr.a), self._value(expr.b))
+            right = expr.b
+            return operate(
+                self._value(expr.a), right.value if type(right).__name__ == "IntImm" else self._value(right)
+            )
+        if name == "TensorLoad":
+            self._indirect.append(expr)
+            return 0
         if name == "Cast":
             return self._value(expr.value)
         if name == "Ramp":
@@ -369,15 +379,13 @@ class _Walker:
 
     def _variable(self, var: Any) -> Any:
         handle = hash(var)
-        value = self._values.get(handle)
-        if value is None:
-            depth = self._loop_of.get(handle)
-            if depth is not None:
-                value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth]
-            else:
-                bound = self._bound.get(handle)
-                value = 0 if bound is None else self._value(bound)
-            self._values[handle] = value
+        depth = self._loop_of.get(handle)
+        if depth is None:
+            bound = self._bound.get(handle)
+            value = 0 if bound is None else self._value(bound)
+        else:
+            value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth]
+        self._values[handle] = value
         return value
 
 
