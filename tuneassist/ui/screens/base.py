@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from tuneassist.errors import TuneAssistError
+from tuneassist.ui.widgets.key_bar import KeyBar
 from tuneassist.ui.widgets.table import Table
 
 if TYPE_CHECKING:
@@ -38,11 +39,17 @@ class BaseScreen(Screen[None]):
         app: TuneAssistApp = self.app  # type: ignore[assignment]
         return app
 
+    @property
+    def in_sight(self) -> bool:
+        """Whether nothing but dialogs is above. (`is_current` also holds for a screen that is covered.)"""
+        stack = self.app.screen_stack
+        return self in stack and all(isinstance(s, ModalScreen) for s in stack[stack.index(self) + 1 :])
+
     def compose(self) -> ComposeResult:
         """Title line, body, footer."""
         yield Static(self.title_line(), id="title", markup=False)
         yield from self.compose_body()
-        yield Footer(show_command_palette=False, compact=True)
+        yield KeyBar(id="keys")
 
     def compose_body(self) -> ComposeResult:
         """The screen's own widgets."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.widget import Widget
 from textual.widgets import DataTable, Static
 
 from tuneassist.storage.queries import TrialRow
@@ -38,8 +40,10 @@ PANES = (
 )
 CHARTS = frozenset({"best", "scatter", "quality", "speed"})
 TABLES = frozenset({"tasks", "trials", "log"})
-REFRESH_SECS = 0.25
+REFRESH_SECS = 0.1
 _PAGE = 100
+_TRIALS_SECS = 1.0
+"""The trial table is read again no more often than this."""
 
 
 class LiveScreen(EngineScreen):
@@ -70,6 +74,8 @@ class LiveScreen(EngineScreen):
         self._shown: Snapshot | None = None
         self._trials_at = -1
         self._title = ""
+        self._stale: list[str] = []
+        self._trials_read = 0.0
 
     def compose_body(self) -> ComposeResult:
         """Header, charts, the line of panes, tables."""
@@ -104,14 +110,15 @@ class LiveScreen(EngineScreen):
 
     def refresh_view(self) -> None:
         """Show the latest snapshot in what is visible."""
-        if not self.is_current:
+        if not self.in_sight:
             return
         snapshot = self.snapshot
         self.show_header(snapshot)
         if snapshot is not self._shown:
             self._shown = snapshot
-            self.show_panes()
+            self.mark_stale()
             self.tell_engine(snapshot)
+        self.draw_next()
 
     def show_header(self, snapshot: Snapshot) -> None:
         """The header moves even while no event comes."""
@@ -119,30 +126,50 @@ class LiveScreen(EngineScreen):
         title = f" tuneassist · live · run {self.run_id or '…'} · {self.tune_app.services.db}"
         if title != self._title:
             self._title = title
-            self.query_one("#title", Static).update(title)
+            self.query_one("#title", Static).update(title, layout=False)
         idle = 0.0
         if self.engine_running and state.last_time and not snapshot.behind:
             idle = min(3600.0, max(0.0, self.tune_app.services.clock() - state.last_time))
         self.query_one(RunHeader).show(snapshot, self.shown_task, idle, self.replay_label())
 
-    def show_panes(self, *, again: bool = False) -> None:
-        """Draw the visible panes."""
+    def mark_stale(self) -> None:
+        """All panes want to be drawn again."""
+        self._stale = [pane for pane, _ in PANES]
+
+    def draw_next(self) -> None:
+        """Draw one visible pane that wants it: a key never waits for more than one to be drawn."""
+        while self._stale:
+            pane = self._stale.pop(0)
+            if self.visible_pane(pane):
+                self.draw_pane(pane)
+                return
+
+    def draw_visible(self) -> None:
+        """Draw all visible panes now."""
+        while self._stale:
+            self.draw_next()
+
+    def draw_pane(self, pane: str) -> None:
+        """Draw the latest snapshot in one pane."""
         state, task = self.snapshot.state, self.shown_task
-        if self.visible_pane("best"):
-            self.query_one(BestChart).show(task, state.elapsed_secs, again=again)
-        if self.visible_pane("scatter"):
-            self.query_one(ScatterChart).show(task, again=again)
-        if self.visible_pane("quality"):
-            self.query_one(QualityChart).show(task, again=again)
-        if self.visible_pane("speed"):
-            self.query_one(SpeedChart).show(state, again=again)
-        if self.visible_pane("tasks"):
-            self.query_one(TaskTable).show_state(state)
-        if self.visible_pane("trials") and (again or state.last_ordinal != self._trials_at):
-            self._trials_at = state.last_ordinal
-            self.load_trials()
-        if self.visible_pane("log"):
-            self.query_one(LogPane).show(state.log)
+        match pane:
+            case "best":
+                self.query_one(BestChart).show(task, state.elapsed_secs)
+            case "scatter":
+                self.query_one(ScatterChart).show(task)
+            case "quality":
+                self.query_one(QualityChart).show(task)
+            case "speed":
+                self.query_one(SpeedChart).show(state)
+            case "tasks":
+                self.query_one(TaskTable).show_state(state)
+            case "log":
+                self.query_one(LogPane).show(state.log)
+            case "trials" if state.last_ordinal != self._trials_at:
+                now = time.monotonic()
+                if now - self._trials_read >= _TRIALS_SECS:
+                    self._trials_at, self._trials_read = state.last_ordinal, now
+                    self.load_trials()
 
     def visible_pane(self, pane: str) -> bool:
         """Whether the pane is on the screen."""
@@ -197,14 +224,15 @@ class LiveScreen(EngineScreen):
         for pane, _ in PANES:
             widget = self.query_one(f"#{pane}")
             chosen = pane == table if pane in TABLES else self._big in ("", pane)
-            widget.display = pane == alone if alone else chosen
-        self.query_one("#charts").display = not alone or alone in CHARTS
-        self.query_one("#tables").display = not alone or alone in TABLES
+            display(widget, pane == alone if alone else chosen)
+        display(self.query_one("#charts"), not alone or alone in CHARTS)
+        display(self.query_one("#tables"), not alone or alone in TABLES)
         self.set_class(bool(self._big) and self.wide, "-big")
         self.set_class(self.wide, "-both")
         names = frozenset(pane for pane, _ in PANES)
         self.query_one(PaneBar).show(alone or table, names)
-        self.call_after_refresh(self.show_panes, again=True)
+        self.mark_stale()
+        self.call_after_refresh(self.draw_visible)
 
     def on_resize(self) -> None:
         """Another size may show other panes."""
@@ -225,7 +253,8 @@ class LiveScreen(EngineScreen):
         key = self.query_one(TaskTable).current_key
         if key is not None and self.query_one(TaskTable).has_focus and len(self.snapshot.state.tasks) > 1:
             self._chosen = int(key)
-            self.show_panes()
+            self.mark_stale()
+            self.draw_visible()
 
     @on(DataTable.RowSelected, "#trials")
     def open_trial(self, event: DataTable.RowSelected) -> None:
@@ -258,7 +287,7 @@ class LiveScreen(EngineScreen):
     def action_axis(self) -> None:
         """Best latency over trials, or over time."""
         self.query_one(BestChart).turn_axis()
-        self.show_panes()
+        self.draw_pane("best")
 
     def action_filter(self) -> None:
         """The next kind of trial."""
@@ -274,3 +303,9 @@ class LiveScreen(EngineScreen):
             self.notify("No valid trial yet: there is no program to show.", severity="warning")
             return
         self.tune_app.open_trial_of(self.run_id, task.task_id, task.best_trial)
+
+
+def display(widget: Widget, shown: bool) -> None:
+    """Show or hide; setting what is so already would lay the screen out again."""
+    if widget.display != shown:
+        widget.display = shown

@@ -74,7 +74,7 @@ class StartScreen(BaseScreen):
 
     def reload(self) -> None:
         """Read recent runs."""
-        if self.is_current:
+        if self.in_sight:
             reader = self.tune_app.services.reader
             self.in_thread(
                 lambda: reader.runs(limit=RECENT), self.show_runs, group="runs", failed=self.show_fault

@@ -18,7 +18,6 @@ class BestChart(Chart):
     EMPTY = "No valid trial yet.\nThe first one starts this curve."
 
     over_time = False
-    _shown: tuple[object, ...] = ()
 
     def set_axes(self, plot: PlotWidget) -> None:
         """Latency over counts or over time."""
@@ -29,17 +28,14 @@ class BestChart(Chart):
         """Trials become time, or the other way round; the next `show` draws it."""
         self.over_time = not self.over_time
         self.border_title = "Best latency over time" if self.over_time else self.TITLE
-        self._shown = ()
         self.set_axes(self.plot)
 
-    def show(self, task: TaskState | None, elapsed_secs: float, *, again: bool = False) -> None:
+    def show(self, task: TaskState | None, elapsed_secs: float) -> None:
         """Draw the task's staircase up to now."""
         points = task.best.all() if task else ()
         end = elapsed_secs if self.over_time else float(task.trials if task else 0)
-        now = (task.task_id if task else None, points, round(end), self.over_time)
-        if now == self._shown and not again:
+        if not self.changed(task.task_id if task else None, points, round(end), self.over_time):
             return
-        self._shown = now
         plot = self.begin(bool(points))
         if plot is None or task is None:
             return

@@ -118,6 +118,8 @@ class Chart(Container):
     TITLE = ""
     EMPTY = "Nothing to draw yet."
 
+    _shown: tuple[object, ...] = ()
+
     def compose(self) -> ComposeResult:
         """The plot, and the sentence that stands in for it."""
         yield Static(self.EMPTY, classes="empty", markup=False)
@@ -136,6 +138,13 @@ class Chart(Container):
 
     def set_axes(self, plot: PlotWidget) -> None:
         """Choose the axes' formatters."""
+
+    def changed(self, *data: object) -> bool:
+        """Whether the data (or the theme) are others than at the last call."""
+        now = (self.app.theme, *data)
+        same = now == self._shown
+        self._shown = now
+        return not same
 
     def begin(self, has_data: bool) -> PlotWidget | None:
         """Clear the plot for new data; None (and the sentence) where there is none."""

@@ -34,7 +34,7 @@ class PaneBar(Static):
             start = text.cell_len
             text.append(f" {number} {label} ", style="reverse" if pane == current else "")
             self._spans.append((start, text.cell_len, pane))
-        self.update(text)
+        self.update(text, layout=False)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the pane under the pointer."""

@@ -15,20 +15,16 @@ class QualityChart(Chart):
     TITLE = "Model quality by round"
     EMPTY = "No round has ended yet.\nEach round shows how well the model ranked it before it was measured."
 
-    _shown: tuple[object, ...] = ()
-
     def set_axes(self, plot: PlotWidget) -> None:
         """Coefficient over rounds."""
         plot.set_x_formatter(CountAxis())
         plot.set_y_formatter(ShareAxis())
 
-    def show(self, task: TaskState | None, *, again: bool = False) -> None:
+    def show(self, task: TaskState | None) -> None:
         """Draw the task's rounds."""
         points = task.quality.all() if task else ()
-        now = (task.task_id if task else None, points)
-        if now == self._shown and not again:
+        if not self.changed(task.task_id if task else None, points):
             return
-        self._shown = now
         rank = [(p.round, p.spearman) for p in points if p.spearman is not None]
         pairs = [(p.round, p.pairwise_accuracy) for p in points if p.pairwise_accuracy is not None]
         plot = self.begin(bool(rank or pairs))

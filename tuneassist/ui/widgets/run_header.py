@@ -36,7 +36,7 @@ class RunHeader(Static):
         )
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append_text(Text("\n").join(lines))
-        self.update(text)
+        self.update(text, layout=False)  # its size is fixed; a layout would redraw the whole screen
 
 
 def _what(snapshot: Snapshot, task: TaskState | None, label: str, colours: dict[str, str]) -> Text:

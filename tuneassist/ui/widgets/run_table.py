@@ -12,16 +12,16 @@ from tuneassist.ui.theme import SIGNS
 from tuneassist.ui.widgets.table import Column, Row, Table
 
 _COLUMNS = (
-    Column("Run", "id", right=True),
+    Column("Run", "id", right=True, width=7),
     Column("State", "status", width=15),
-    Column("Workloads", "task_names"),
-    Column("Best", "best_secs", right=True),
-    Column("Trials", "trials", right=True),
-    Column("Started", "started_at"),
-    Column("Took", "", right=True),
-    Column("Model", "cost_model"),
-    Column("Target", "target"),
-    Column("Note", "note"),
+    Column("Workloads", "task_names", width=24),
+    Column("Best", "best_secs", right=True, width=7),
+    Column("Trials", "trials", right=True, width=9),
+    Column("Started", "started_at", width=16),
+    Column("Took", "", right=True, width=7),
+    Column("Model", "cost_model", width=7),
+    Column("Target", "target", width=20),
+    Column("Note", "note", width=40),
 )
 _MARK = "◆ "
 
@@ -45,17 +45,13 @@ class RunTable(Table):
         state = Text(f"{sign} {run.state}", style=self.app.theme_variables.get(role, ""))
         if run.resumable:
             state.append(" ↻")
-        names = fmt.plain(run.task_names)
-        room = 24 if self.app.size.width < 110 else 48
-        if len(names) > room:
-            names = f"{names[: room - 1]}…"
         took = run.ended_at - run.started_at if run.ended_at else None
         return Row(
             str(run.id),
             (
                 (_MARK if run.id in marked else "") + str(run.id),
                 state,
-                names,
+                run.task_names,
                 fmt.latency(run.best_secs),
                 f"{run.trials}/{run.trials_requested}",
                 fmt.moment(run.started_at),

@@ -21,21 +21,17 @@ class ScatterChart(Chart):
         "No valid trial has a prediction yet.\nThe cost model predicts every candidate before it is measured."
     )
 
-    _shown: tuple[object, ...] = ()
-
     def set_axes(self, plot: PlotWidget) -> None:
         """Both axes are latencies."""
         plot.set_x_formatter(LogLatencyAxis())
         plot.set_y_formatter(LogLatencyAxis())
 
-    def show(self, task: TaskState | None, *, again: bool = False) -> None:
+    def show(self, task: TaskState | None) -> None:
         """Draw the task's points."""
         points = task.points.all() if task else ()
         newest = task.newest if task else ()
-        now = (task.task_id if task else None, points, newest)
-        if now == self._shown and not again:
+        if not self.changed(task.task_id if task else None, points, newest):
             return
-        self._shown = now
         plot = self.begin(bool(points))
         if plot is None or task is None:
             return

@@ -18,8 +18,6 @@ class SpeedChart(Chart):
     TITLE = "Trials a minute, and time by phase"
     EMPTY = "No trial has ended yet."
 
-    _shown: tuple[object, ...] = ()
-
     def compose(self) -> ComposeResult:
         """The phases beside the plot."""
         yield from super().compose()
@@ -30,16 +28,16 @@ class SpeedChart(Chart):
         plot.set_x_formatter(ElapsedAxis())
         plot.set_y_formatter(CountAxis())
 
-    def show(self, state: RunState, *, again: bool = False) -> None:
+    def show(self, state: RunState) -> None:
         """Draw the run's throughput and phases."""
         phases = self.query_one("#phases", Static)
         phases.update(
-            phase_bars(state.phase_secs(), max(8, phases.content_size.width), self.colour("measured"))
+            phase_bars(state.phase_secs(), max(8, phases.content_size.width), self.colour("measured")),
+            layout=False,
         )
         rates = rate_series(state.progress.all())
-        if rates == self._shown and not again:
+        if not self.changed(rates):
             return
-        self._shown = rates
         plot = self.begin(bool(rates))
         if plot is None:
             return

@@ -12,17 +12,18 @@ from tuneassist.ui.theme import SIGNS
 from tuneassist.ui.widgets.table import Column, Row, Table
 
 _COLUMNS = (
-    Column("#", "ordinal", right=True),
+    Column("#", "ordinal", right=True, width=7),
     Column("Status", "status", width=15),
-    Column("Measured", "best_of", right=True),
-    Column("Predicted", "predicted_secs", right=True),
-    Column("Off by", "", right=True),
-    Column("Round", "round", right=True),
-    Column("Build", "build_secs", right=True),
-    Column("Source", "source"),
-    Column("Task", "task_name"),
-    Column("Error"),
+    Column("Measured", "best_of", right=True, width=10),
+    Column("Predicted", "predicted_secs", right=True, width=11),
+    Column("Off by", "", right=True, width=6),
+    Column("Round", "round", right=True, width=7),
+    Column("Build", "build_secs", right=True, width=7),
+    Column("Source", "source", width=10),
+    Column("Task", "task_name", width=24),
+    Column("Error", width=80),
 )
+"""Fixed widths: measuring every cell would cost more than all the rest."""
 
 FILTERS = ("", "ok", "failed", "build_error", "build_timeout", "run_error", "run_timeout", "duplicate")
 """What `f` goes through; empty is all."""

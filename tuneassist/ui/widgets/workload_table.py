@@ -13,13 +13,13 @@ from tuneassist.ui.widgets.table import Column, Row, Table
 
 _COLUMNS = (
     Column("", width=1),
-    Column("Workload", "name"),
-    Column("FLOP", "flops", right=True),
-    Column("Best here", "best", right=True),
-    Column("Trials", "trials", right=True),
-    Column("Op", "op"),
-    Column("Shapes"),
-    Column("Network", "network"),
+    Column("Workload", "name", width=30),
+    Column("FLOP", "flops", right=True, width=7),
+    Column("Best here", "best", right=True, width=9),
+    Column("Trials", "trials", right=True, width=7),
+    Column("Op", "op", width=14),
+    Column("Shapes", width=44),
+    Column("Network", "network", width=14),
 )
 
 
