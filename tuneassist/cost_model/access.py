@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tuneassist.cost_model.hardware import Hardware
+from tuneassist.cost_model.program import Buffer, Statement
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, UNROLLED, VECTORIZED
-from tuneassist.cost_model.walk import Buffer, Statement
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -16,8 +16,8 @@ from tuneassist.cost_model import access as acc
 from tuneassist.cost_model.access import Accesses, Array, Nests
 from tuneassist.cost_model.estimate import cycles
 from tuneassist.cost_model.hardware import Hardware
+from tuneassist.cost_model.program import Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL
-from tuneassist.cost_model.walk import Statement, Walk
 
 FEATURE_VERSION = 1
 """Changes with every change of what a column means: a checkpoint fits one version only."""

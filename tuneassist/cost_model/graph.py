@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from tuneassist.cost_model.features import COLUMNS, FEATURE_VERSION, node_features
 from tuneassist.cost_model.hardware import Hardware, host
+from tuneassist.cost_model.program import Walk
 from tuneassist.cost_model.syntax import NODE_TYPES
-from tuneassist.cost_model.walk import Walk, walk
+from tuneassist.cost_model.walk import walk
 
 if TYPE_CHECKING:
     from tuneassist.tvm_api import IRModule

@@ -16,8 +16,8 @@ from tuneassist.cost_model.networks import AstNetwork
 from tuneassist.cost_model.replay import Examples
 from tuneassist.cost_model.training import TrainingSettings, train
 
-_CHUNK = 256
-"""Graphs predicted at once: more only takes more memory."""
+_CHUNK = 64
+"""Graphs predicted at once: what fits the caches."""
 
 
 @dataclass(frozen=True, slots=True)

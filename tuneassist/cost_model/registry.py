@@ -9,8 +9,8 @@ from tuneassist.cost_model.base import CostModel, Ranker
 from tuneassist.errors import UsageError
 
 KINDS = ("gcn", "mlp", "tree", "ensemble")
-COPIES = 4
-"""Copies of each ranker, each trained on all but every fourth trial of a workload."""
+COPIES = 3
+"""Copies of each ranker, each trained on all but every third trial of a workload."""
 _SEEDS = 1009
 """Keeps the copies' seeds apart from those of another run's seed."""
 

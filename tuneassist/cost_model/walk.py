@@ -10,14 +10,13 @@ The differences are each loop's stride and span.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tuneassist.cost_model.program import Access, Buffer, Loop, Statement, Walk
 from tuneassist.cost_model.syntax import (
     ARITHMETIC,
     INTEGER,
@@ -29,69 +28,6 @@ from tuneassist.cost_model.syntax import (
 )
 
 IntArray = npt.NDArray[np.int64]
-
-
-class Loop(NamedTuple):
-    """A loop of more than one iteration."""
-
-    node: int
-    extent: int
-    kind: int
-    unroll_max_step: int
-    unroll_explicit: int
-
-
-class Access(NamedTuple):
-    """One load or store of a buffer."""
-
-    node: int
-    buffer: int
-    """Index into `Walk.buffers`."""
-    store: bool
-    dims: int
-
-
-@dataclass(slots=True)
-class Statement:
-    """A store, a branch or an evaluated call, with what it touches: the store's access first."""
-
-    node: int
-    loops: tuple[Loop, ...]
-    """Innermost first."""
-    accesses: list[Access] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
-    """Of each dimension of each access in turn, the index at the points: an int or an array (2L + 1,)."""
-    ops: Counter[str] = field(default_factory=Counter)
-
-
-class Buffer(NamedTuple):
-    """A buffer as declared."""
-
-    shape: tuple[int, ...]
-    itemsize: float
-    is_float: bool
-    local: bool
-    """Allocated within the function."""
-
-
-@dataclass(slots=True)
-class Walk:
-    """A module as flat lists."""
-
-    types: list[int] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    loops: list[Loop] = field(default_factory=list)
-    blocks: list[tuple[int, int, int, int, int, int, int]] = field(default_factory=list)
-    """node, spatial iters, reduction iters, other iters, has init, has predicate, annotations."""
-    statements: list[Statement] = field(default_factory=list)
-    buffers: list[Buffer] = field(default_factory=list)
-    ops: list[tuple[int, int, int]] = field(default_factory=list)
-    """node, how many of its kind, statement."""
-    allocs: list[tuple[int, int]] = field(default_factory=list)
-    """node, buffer."""
-    unknown: Counter[str] = field(default_factory=Counter)
-    """Classes that this version does not know, and how often each was seen."""
-    labels: list[str] | None = None
 
 
 def walk(mod: Any, *, labelled: bool = False) -> Walk:
@@ -168,32 +104,31 @@ class _Walker:
             self.statement(inner, parent)
 
     def loop(self, stmt: Any, parent: int) -> None:
-        extent_node = stmt.extent
-        extent = extent_node.value if type(extent_node).__name__ == "IntImm" else 1
-        var = stmt.loop_var
-        handle = hash(var)
-        max_step = explicit = 0
-        annotations = stmt.annotations
-        if len(annotations):
-            max_step = int(annotations.get("pragma_auto_unroll_max_step", 0))
-            explicit = int(annotations.get("pragma_unroll_explicit", 0))
-        if extent == 1 and not max_step:
-            # Nothing of it is left in the compiled kernel.
-            self._loop_of[handle] = -1
-            self.statement(stmt.body, parent)
-            return
-        walk = self.walk
-        before = (len(walk.types), len(walk.statements))
-        kind = min(int(stmt.kind), THREAD)
-        label = f"for {var.name} in {extent}" if walk.labels is not None else ""
-        loop = Loop(self.node("loop", parent, label), extent, kind, max_step, explicit)
-        self._loop_of[handle] = len(self._path)
-        self._path.append(loop)
-        walk.loops.append(loop)
-        self.statement(stmt.body, loop.node)
-        self._path.pop()
-        if len(walk.statements) == before[1] and len(walk.types) == before[0] + 1:
-            self._drop_last(loop)
+        """A nest of loops: one loop in the other is by far the commonest, so no call is made for each."""
+        walk, path, loop_of = self.walk, self._path, self._loop_of
+        opened: list[tuple[Loop, int]] = []
+        while type(stmt).__name__ == "For":
+            extent_node, annotations = stmt.extent, stmt.annotations
+            extent = extent_node.value if type(extent_node).__name__ == "IntImm" else 1
+            max_step, explicit = _unrolling(annotations) if len(annotations) else (0, 0)
+            var = stmt.loop_var
+            if extent == 1 and not max_step:
+                # Nothing of it is left in the compiled kernel.
+                loop_of[hash(var)] = -1
+            else:
+                label = f"for {var.name} in {extent}" if walk.labels is not None else ""
+                parent = self.node("loop", parent, label)
+                loop = Loop(parent, extent, min(int(stmt.kind), THREAD), max_step, explicit)
+                loop_of[hash(var)] = len(path)
+                path.append(loop)
+                walk.loops.append(loop)
+                opened.append((loop, len(walk.statements)))
+            stmt = stmt.body
+        self.statement(stmt, parent)
+        for loop, before in reversed(opened):
+            path.pop()
+            if len(walk.statements) == before and len(walk.types) == loop.node + 1:
+                self._drop_last(loop)
 
     def _drop_last(self, loop: Loop) -> None:
         """Forget a loop in which nothing is left."""
@@ -387,6 +322,17 @@ class _Walker:
             value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth]
         self._values[handle] = value
         return value
+
+
+def _unrolling(annotations: Any) -> tuple[int, int]:
+    """The step limit and whether it is explicit, as MetaSchedule's postprocessor annotates loops."""
+    try:
+        return (
+            int(annotations.get("pragma_auto_unroll_max_step", 0)),
+            int(annotations.get("pragma_unroll_explicit", 0)),
+        )
+    except (TypeError, ValueError):
+        return 0, 0
 
 
 _STATEMENTS: dict[str, Callable[[_Walker, Any, int], None]] = {
