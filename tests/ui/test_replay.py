@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ui_fakes import FakeEngines, FakeReader, fake_services, run_row, screen_text, until
-from ui_script import START, scripted_run
+from ui_script import START, run_started, scripted_run
 
 from tuneassist.events import Event, RunEnded, RunStarted, TrialEnded, encode
 from tuneassist.records import RunStatus
 from tuneassist.ui.app import TuneAssistApp
-from tuneassist.ui.replay import SPEEDS, ReplaySession, StoredSession
+from tuneassist.ui.replay import SPEEDS, ReplaySession
 from tuneassist.ui.run_state import RunState, fold
+from tuneassist.ui.stored import StoredSession
 
 
 class Clock:
@@ -104,3 +105,35 @@ async def test_a_run_that_goes_on_is_followed_not_replayed(tmp_path: Path) -> No
     async with app.run_test(size=(100, 24), notifications=True) as pilot:
         app.open_run(7, replay=True)
         await until(pilot, lambda: "● starting" in screen_text(app))
+
+
+async def test_a_continued_run_shows_what_was_measured_before(tmp_path: Path) -> None:
+    trials = [event.trial for event in scripted_run(trials=48) if isinstance(event, TrialEnded)]
+    row = run_row(7, status=RunStatus.INTERRUPTED, trials=32)
+    app = TuneAssistApp(fake_services(tmp_path, reader=FakeReader([row], trials[:32])))
+    async with app.run_test(size=(100, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "interrupted" in screen_text(app))
+        await pilot.press("r")
+        await until(pilot, lambda: "32/128 trials" in screen_text(app) and "best" in screen_text(app))
+        session = app.services.engines.last  # type: ignore[attr-defined]
+        session.write(
+            run_started(trials=48, resumed=True, done=32), *[TrialEnded(START + 500, t) for t in trials[32:]]
+        )
+        await until(pilot, lambda: "48/48 trials" in screen_text(app))
+
+
+async def test_a_resumed_run_that_is_attached_to_shows_it_too(tmp_path: Path) -> None:
+    trials = [event.trial for event in scripted_run(trials=48) if isinstance(event, TrialEnded)]
+    lines = [
+        run_started(trials=48, resumed=True, done=32),
+        *[TrialEnded(START + 500, t) for t in trials[32:]],
+    ]
+    events = tmp_path / "second.jsonl"
+    events.write_text("".join(encode(event) + "\n" for event in lines))
+    rows = [run_row(7, status=RunStatus.RUNNING, alive=True)]
+    reader = FakeReader(rows, trials, events_path=str(events))
+    app = TuneAssistApp(fake_services(tmp_path, reader=reader))
+    async with app.run_test(size=(100, 24), notifications=True) as pilot:
+        await until(pilot, lambda: "48/48 trials" in screen_text(app))
+        await pilot.press("6")
+        assert app.screen.snapshot.state.counts.total == 48  # type: ignore[attr-defined]

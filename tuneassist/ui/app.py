@@ -116,22 +116,33 @@ class TuneAssistApp(App[int]):
         reader, engines, db = self.services.reader, self.services.engines, self.services.db
 
         def attach() -> Session:
-            from tuneassist.ui.replay import ReplaySession, StoredSession
+            from tuneassist.ui.replay import ReplaySession
+            from tuneassist.ui.stored import StoredSession, with_earlier
 
             run = reader.run(run_id)
             alive = reader.run_row(run_id).alive
             kept = alive or _has_events(run)
-            session = engines.attach(run) if kept else StoredSession(reader, run, db)
+            session: Session = StoredSession(reader, run, db)
+            if kept:
+                session = with_earlier(engines.attach(run), reader, run, db)
             return ReplaySession(session) if replay and not alive else session
 
         self._in_thread(attach, lambda session: self._show_live(session, run_id))
 
     def start_run(self, settings: RunSettings, *, resume_run_id: int | None = None) -> None:
         """Start an engine on a new run, or on one that is continued, and watch it."""
-        self._in_thread(
-            lambda: self.services.engines.start(settings, resume_run_id=resume_run_id),
-            lambda session: self._show_live(session, resume_run_id),
-        )
+        services = self.services
+
+        def start() -> Session:
+            if resume_run_id is None:
+                return services.engines.start(settings)
+            from tuneassist.ui.stored import ResumedSession, stored_events
+
+            run = services.reader.run(resume_run_id)
+            earlier = stored_events(services.reader, run, services.db, ended=False)
+            return ResumedSession(services.engines.start(settings, resume_run_id=resume_run_id), earlier)
+
+        self._in_thread(start, lambda session: self._show_live(session, resume_run_id))
 
     def _show_live(self, session: Session, run_id: int | None) -> None:
         from tuneassist.ui.screens.live import LiveScreen

@@ -40,7 +40,7 @@ PANES = (
 )
 CHARTS = frozenset({"best", "scatter", "quality", "speed"})
 TABLES = frozenset({"tasks", "trials", "log"})
-REFRESH_SECS = 0.1
+REFRESH_SECS = 0.2
 _PAGE = 100
 _TRIALS_SECS = 1.0
 """The trial table is read again no more often than this."""

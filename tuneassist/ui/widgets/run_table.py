@@ -21,7 +21,7 @@ _COLUMNS = (
     Column("Took", "", right=True, width=7),
     Column("Model", "cost_model", width=7),
     Column("Target", "target", width=20),
-    Column("Note", "note", width=40),
+    Column("Note", "note", width=60),
 )
 _MARK = "◆ "
 
