@@ -135,6 +135,16 @@ def test_a_foreign_database_gets_a_machine_of_its_own(copy: Path) -> None:
     assert store.machine(run_row.machine_id).cpu == "unknown"
 
 
+def test_a_foreign_workload_is_found_by_its_spec(copy: Path, tmp_path: Path) -> None:
+    (copy / "tuneassist.json").unlink()
+    db = tmp_path / "foreign.sqlite"
+    result("import", str(copy), db=db)
+    done = result("export", "--workload", MATMUL, "--format", "script", "-o", str(tmp_path / "a.py"), db=db)
+    assert done["machine"].startswith("unknown-")
+    refused = run("apply", MATMUL, db=db)
+    assert refused.returncode == 2 and "an unknown machine" in refused.stderr
+
+
 def test_records_that_tvm_appended_are_not_taken_for_those_of_the_exporting_machine(copy: Path) -> None:
     lines = (copy / RECORDS).read_text().splitlines()
     appended = json.loads(lines[0])

@@ -21,7 +21,7 @@ _FORMATS = ("tvm", "so", "script", "csv", "parquet")
 @click.option(
     "--workload", metavar="SPEC", default="", help="Only this workload; of every run if none is named."
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="See below.")
+@click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="One of the above.")
 @click.option(
     "-o", "--output", "output", type=click.Path(path_type=Path), required=True, metavar="PATH",
     help="The file (tvm: the folder) to make.",

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from tuneassist.cost_model.graph import COLUMNS, EDGE_KINDS, NODE_TYPES, AstGraph, extract
+from tuneassist.cost_model.program import Access, Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
-from tuneassist.cost_model.walk import Access, Statement, Walk, walk
+from tuneassist.cost_model.walk import walk
 from tuneassist.errors import UsageError
 from tuneassist.exchange.scheduled import schedule_of
 from tuneassist.exchange.selection import workload_by_id

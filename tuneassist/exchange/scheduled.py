@@ -8,7 +8,7 @@ from typing import Any
 from tuneassist import __version__
 from tuneassist.errors import StoreError
 from tuneassist.exchange.output import new_file
-from tuneassist.exchange.selection import Place, StoredWorkload, best_trial
+from tuneassist.exchange.selection import Place, StoredWorkload, best_trial, in_words
 from tuneassist.records import Trial
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.tuning.database import replay
@@ -49,14 +49,14 @@ def schedule_of(workload: StoredWorkload, trial: Trial, *, target_kind: str = "l
 
 def describe(place: Place, trial: Trial) -> list[str]:
     """What an exported program says of itself, line by line."""
-    workload, machine = place.workload, place.machine
+    workload = place.workload
     checked = "matched a reference" if trial.correct else "was not checked against a reference"
     best = trial.best_of or float("nan")
     return [
         f"{_line(workload.name)} ({_line(workload.spec)}), scheduled by tuneassist {__version__}: "
         f"run {trial.run_id}, trial {trial.ordinal}.",
         f"Measured {best * 1e3:.4g} ms ({workload.flops / best / 1e9:.4g} GFLOPS) on "
-        f"{_line(machine.hostname)}, {_line(machine.cpu)}, {machine.cores} cores; its output {checked}.",
+        f"{_line(in_words(place.machine))}; its output {checked}.",
         f"Target: {place.target.json}",
     ]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tuneassist.errors import NoMeasurementError, UsageError
-from tuneassist.records import Machine, TargetInfo, Trial
+from tuneassist.records import Machine, TargetInfo, Trial, WorkloadInfo
 from tuneassist.storage import rows
 from tuneassist.storage.filters import like, matches
 from tuneassist.storage.sqlite import SqliteStore
@@ -52,9 +52,15 @@ class Place:
         )
 
     def __str__(self) -> str:
-        machine = f"{self.machine.hostname} ({self.machine.cpu}, {self.machine.cores} cores)"
         best = "nothing valid" if self.best_secs is None else f"best {self.best_secs * 1e3:.4g} ms"
-        return f"{machine}, target {self.target.spec}: {self.trials} trials, {best}"
+        return f"{in_words(self.machine)}, target {self.target.spec}: {self.trials} trials, {best}"
+
+
+def in_words(machine: Machine) -> str:
+    """A machine in a few words; one that a foreign database does not tell of has no cores."""
+    if not machine.cores:
+        return f"{machine.hostname} (an unknown machine)"
+    return f"{machine.hostname} ({machine.cpu}, {machine.cores} cores)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +89,11 @@ def find_workload(store: SqliteStore, text: str) -> StoredWorkload:
         {"text": text.strip()},
     ).fetchone()
     if found is None:
-        spec = parse_workload(text).spec
-        found = conn.execute("SELECT * FROM workloads WHERE spec = ? ORDER BY id DESC", (spec,)).fetchone()
+        info = parse_workload(text)
+        found = conn.execute(
+            "SELECT * FROM workloads WHERE spec = ? ORDER BY id DESC", (info.spec,)
+        ).fetchone()
+        found = found or _found_by_hash(conn, info)
     if found is None:
         known = [name for (name,) in conn.execute("SELECT name FROM workloads ORDER BY id DESC LIMIT 5")]
         raise UsageError(
@@ -187,6 +196,18 @@ def best_trial(store: SqliteStore, place: Place) -> Trial:
         f"No trial of {place.workload.name} gave a valid measurement on {place.machine.hostname}.",
         remedy=f"Tune it again: tuneassist --batch --workload '{place.workload.spec}'.",
     )
+
+
+def _found_by_hash(conn: sqlite3.Connection, info: WorkloadInfo) -> sqlite3.Row | None:
+    """A workload that was imported without its spec: the module that the spec builds has its hash."""
+    if conn.execute("SELECT 1 FROM workloads WHERE spec LIKE 'stored:%' LIMIT 1").fetchone() is None:
+        return None
+    # Only here is TVM needed.
+    from tuneassist.workloads.build import build_prim_func, workload_hash
+
+    key = workload_hash(build_prim_func(info))
+    row: sqlite3.Row | None = conn.execute("SELECT * FROM workloads WHERE hash = ?", (key,)).fetchone()
+    return row
 
 
 def _choose_place(store: SqliteStore, workload: StoredWorkload, wanted: Wanted) -> Place:
