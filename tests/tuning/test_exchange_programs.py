@@ -14,14 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exchange_tools import CONV, MATMUL, assert_right, inputs_and_output, result, run, tuned_store
+from store_rows import ok, start_run
 
 from tuneassist.cost_model.registry import create_cost_model
 from tuneassist.errors import NoMeasurementError
 from tuneassist.exchange import apply
+from tuneassist.exchange.program import inspect_trial
 from tuneassist.storage.sqlite import open_store
 from tuneassist.targets.cores import usable_cores
 from tuneassist.tvm_api import tvm
 from tuneassist.ui.program import read_program
+from tuneassist.workloads.build import build_prim_func
+from tuneassist.workloads.spec import parse_workload
 
 pytestmark = pytest.mark.tvm
 
@@ -166,6 +170,27 @@ def test_a_trial_s_program_is_what_the_ui_reads(tuned: Path) -> None:
         assert program.edges
         for source, target, kind in program.edges:
             assert (by_id[source].kind, by_id[target].kind, kind) == ("store", "load", "flow")
+
+
+def test_strides_of_an_untouched_matmul(tmp_path: Path) -> None:
+    db = tmp_path / "plain.sqlite"
+    with open_store(db) as store:
+        place = start_run(store)
+        module = build_prim_func(parse_workload("matmul:m=8,n=16,k=32"))
+        store.connection.execute("UPDATE workloads SET mod_json = ?", (tvm.ir.save_json(module),))
+        store.connection.commit()
+        program = inspect_trial(store, store.add_trial(ok(place, 1, 1e-3)))  # of the empty trace
+    accesses = {
+        (node["kind"], node["label"].split()[0]): node["detail"]["strides"]
+        for node in program["nodes"]
+        if "strides" in node["detail"]
+    }
+    # along k, n and m
+    assert accesses["load", "a"] == [1, 0, 32]
+    assert accesses["load", "b"] == [16, 1, 0]
+    assert accesses["store", "T_matmul_NN"] == [0, 1, 16]
+    extents = [node["detail"]["extent"] for node in program["nodes"] if node["kind"] == "loop"]
+    assert extents == [8, 16, 32]
 
 
 def test_contributions_and_constant_add_up_to_the_prediction(tuned: Path, tmp_path: Path) -> None:
