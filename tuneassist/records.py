@@ -130,7 +130,7 @@ class RunSettings:
     """CPU ids to compile and measure on; None: all that this process may use."""
     repeat: int = 3
     """Repeats of each measurement; the median counts."""
-    min_repeat_secs: float = 0.02
+    min_repeat_secs: float = 0.01
     """Each repeat runs the kernel until this much time has passed."""
     flush_cache: bool = False
     """Evict the caches before every repeat."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuneassist.tuning.measurer import Job
-from tuneassist.tvm_api import IRModule, te, tirx, tvm
+from tuneassist.tvm_api import IRModule, module_to_text, te, tirx
 
 EXTENT = 16
 TARGET = '{"kind": "llvm", "num-cores": 1}'
@@ -24,7 +24,7 @@ def job(kind: str) -> Job:
     """A job of that kind: `good`, `segfault`, `abort`, `hang`, `nan`, `hungry` or `unbuildable`."""
     if kind == "unbuildable":
         return Job('{"root_index": 0, "nodes": []}', TARGET)
-    return Job(tvm.ir.save_json(_MODULES[kind]()), TARGET)
+    return Job(module_to_text(_MODULES[kind]()), TARGET)
 
 
 def _elementwise(body: Callable[[Any], Any]) -> IRModule:

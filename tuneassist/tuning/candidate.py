@@ -6,6 +6,7 @@ memory here costs this candidate only.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import resource
@@ -18,7 +19,7 @@ import numpy as np
 
 from tuneassist.processes import die_with_parent
 from tuneassist.tuning.wire import receive, send
-from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, tvm
+from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, module_from_text, tvm
 
 _SLOW_FACTOR = 2.0
 """A candidate this many times slower than the best gets one call a repeat instead of `min_repeat_secs`."""
@@ -34,6 +35,8 @@ def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
         inputs: The workload's inputs, shared with the zygote and never written.
     """
     die_with_parent()
+    # The process is short: collecting garbage would only touch, and so copy, the zygote's memory.
+    gc.disable()
     request, _ = receive(sock)
     if request.get("cores"):
         os.sched_setaffinity(0, request["cores"])
@@ -76,7 +79,7 @@ class _Kernel:
 
 
 def _compile(request: dict[str, Any]) -> _Kernel:
-    module = tvm.ir.load_json(request["module"])
+    module = module_from_text(request["module"])
     if request["prepacked"]:
         # What stock's builder does: weights are constants, which deployment packs once. The block that
         # packs them goes, and the kernel takes them packed.
@@ -96,11 +99,11 @@ def _argument(array: np.ndarray, shape: tuple[int, ...]) -> Any:
 
 
 def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
-    """Time the kernel: warm-up calls, then `repeat` repeats of as many calls as fill `min_repeat_secs`."""
-    run_secs = _slow_run_secs(kernel.call, arguments, order)
+    """Time the kernel: `repeat` repeats of as many calls as fill `min_repeat_secs`, after warm-up calls."""
+    call_secs = min(_timed(kernel.call, arguments) for _ in range(2))
+    run_secs = _slow_run_secs(kernel.call, arguments, call_secs, order)
     slow = run_secs is not None
     if run_secs is None:
-        call_secs = min(_timed(kernel.call, arguments) for _ in range(2))
         timer = kernel.module.time_evaluator(
             "main",
             tvm.cpu(),
@@ -119,20 +122,18 @@ def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> di
     }
 
 
-def _slow_run_secs(call: Any, arguments: list[Any], order: dict[str, Any]) -> list[float] | None:
+def _slow_run_secs(
+    call: Any, arguments: list[Any], call_secs: float, order: dict[str, Any]
+) -> list[float] | None:
     """One call a repeat if the kernel is clearly slower than the best; None if it may compete.
 
-    The first call warms caches and threads up and does not count. One repeat within reach of the best is
-    enough to be measured in full: a disturbance makes a kernel look slow, never fast.
+    One repeat within reach of the best is enough to be measured in full: a disturbance makes a kernel
+    look slow, never fast.
     """
     best_secs = order["best_secs"]
-    if (
-        best_secs is None
-        or order["flush_cache"]
-        or _timed(call, arguments) < max(_SLOW_FACTOR * best_secs, 1e-3)
-    ):
+    if best_secs is None or order["flush_cache"] or call_secs < max(_SLOW_FACTOR * best_secs, 1e-3):
         return None
-    run_secs: list[float] = []
+    run_secs = [call_secs]
     while len(run_secs) < order["repeat"]:
         run_secs.append(_timed(call, arguments))
         if run_secs[-1] < _SLOW_FACTOR * best_secs:

@@ -7,6 +7,7 @@ stdin. It tells what it does in the event file, and everything that TVM prints g
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
 import shutil
@@ -171,6 +172,10 @@ class _Engine:
                 error, code = error or store_error, code or store_error.exit_code
         message, remedy = (error.message, error.remedy) if error else (None, "")
         self._log.write(events.RunEnded(time.time(), str(status), code, message, remedy, result))
+        if self._store is not None:
+            # Closed by hand, since no destructor runs: the last connection writes the WAL back.
+            with contextlib.suppress(TuneAssistError):
+                self._store.close()
         shutil.rmtree(self._request.events.with_suffix(".tmp"), ignore_errors=True)
         return code
 

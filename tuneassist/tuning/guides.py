@@ -28,6 +28,10 @@ class Guide(Protocol):
         """MetaSchedule's cost model for evolutionary search."""
         ...
 
+    def prior(self, schedules: Sequence[Schedule]) -> np.ndarray | None:
+        """(n,) what is known before any trial and without loading a model, lower is faster; or None."""
+        ...
+
     def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
         """Score (higher is better) and predicted seconds of each; None where the guide has none."""
         ...
@@ -97,6 +101,9 @@ class GraphGuide:
     def for_search(self) -> Any:
         return _GraphSearchModel(self)
 
+    def prior(self, schedules: Sequence[Schedule]) -> np.ndarray | None:
+        return np.array([graph.log_estimate for graph in self._graphs(schedules)])
+
     def fitness(self, schedules: Sequence[Schedule]) -> np.ndarray:
         """Predicted throughput relative to the fastest of these: the weights by which evolution samples."""
         with self._clock.phase("predict"):
@@ -148,6 +155,9 @@ class StockGuide:
 
     def for_search(self) -> Any:
         return self._model
+
+    def prior(self, schedules: Sequence[Schedule]) -> np.ndarray | None:
+        return None
 
     def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
         if not schedules:

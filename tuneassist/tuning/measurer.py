@@ -66,7 +66,7 @@ class Job:
     """One candidate to build and measure."""
 
     module: str
-    """The scheduled module as TVM's JSON."""
+    """The scheduled module, by `module_to_text`."""
     target: str
     """TVM's target as JSON."""
     prepacked: bool = True
@@ -95,7 +95,7 @@ class Protocol:
     """How a kernel is timed."""
 
     repeat: int = 3
-    min_repeat_secs: float = 0.02
+    min_repeat_secs: float = 0.01
     flush_cache: bool = False
 
 

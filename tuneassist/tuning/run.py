@@ -25,9 +25,9 @@ _ROUND = 32
 _SMALLEST_ROUND = 8
 _ROUNDS_WANTED = 4
 """Rounds that a task should get at least, so that the guide learns within small budgets too."""
-_TRAIN_SHARE = 0.08
+_TRAIN_SHARE = 0.06
 """Share of the time so far that training may have taken."""
-_SEARCH_SHARE = 0.25
+_SEARCH_SHARE = 0.15
 """Time for a guided search, as a share of what building and measuring the last round took."""
 _BASELINE_TIMEOUT_SECS = 60.0
 
@@ -116,7 +116,10 @@ class TuningRun:
     def _propose(self, task: TuneTask) -> list[Candidate]:
         assert task.search is not None
         left = self._p.settings.trials - self.trials
-        return task.search.propose(min(self._round_size, left), budget_secs=_SEARCH_SHARE * task.round_secs)
+        proposed = task.search.propose(
+            min(self._round_size, left), budget_secs=_SEARCH_SHARE * task.round_secs
+        )
+        return task.search.costliest_first(proposed)
 
     def _measure(self, task: TuneTask, candidates: list[Candidate], before: dict[str, float]) -> None:
         assert task.search is not None and task.guide is not None
@@ -181,6 +184,9 @@ class TuningRun:
     def _learn(self, task: TuneTask, candidates: list[Candidate], outcomes: dict[int, Outcome]) -> None:
         assert task.search is not None and task.guide is not None
         done = [(candidates[index], outcome) for index, outcome in sorted(outcomes.items())]
+        task.search.learn_builds(
+            [candidate for candidate, _ in done], [outcome.build_secs for _, outcome in done]
+        )
         for candidate, outcome in done:
             if outcome.status is TrialStatus.OK and outcome.run_secs:
                 task.search.add_measured(candidate.schedule, outcome.run_secs)

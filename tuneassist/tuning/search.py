@@ -8,11 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from tuneassist.tuning.build_cost import BuildCost
 from tuneassist.tuning.database import Replayer, StoreDatabase, trace_to_json
 from tuneassist.tuning.guides import Guide
 from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 
 _EXPLORE_POPULATION = 64
+_PRIOR_SHARE = 0.75
+"""Share of the first round that the guide's prior picks; the rest is as it was drawn."""
+_COSTLY = 2.5
+"""Candidates that will take this many times the median to build are passed over, but for the leaders."""
+_LEADERS = 0.25
+"""Share of a guided round, the most promising, that may cost anything."""
 _GENERATIONS = 3
 _FIRST_POPULATION = 96
 _POPULATIONS = (64, 1024)
@@ -67,6 +76,7 @@ class TaskSearch:
         self._guide = guide
         self.database = StoreDatabase(target)
         self._replayer = Replayer(mod, target)
+        self._build_cost = BuildCost(threads)
         self._seen: set[str] = set()
         self._reserve: list[Schedule] = []
         self._empty_rounds = 0
@@ -110,6 +120,15 @@ class TaskSearch:
         """Let later rounds descend from a measured schedule."""
         self.database.add(self._mod, schedule.trace, run_secs)
 
+    def learn_builds(self, candidates: Sequence[Candidate], secs: Sequence[float | None]) -> None:
+        """Take in what builds cost (CPU seconds; None: did not end)."""
+        self._build_cost.learn([candidate.schedule for candidate in candidates], secs)
+
+    def costliest_first(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates in the order in which building them side by side ends soonest."""
+        ratios = self._build_cost.ratios([candidate.schedule for candidate in candidates])
+        return [candidates[index] for index in np.argsort(-ratios, kind="stable")]
+
     def propose(self, count: int, *, budget_secs: float) -> list[Candidate]:
         """Return up to `count` new candidates; empty if none was found this time.
 
@@ -146,7 +165,7 @@ class TaskSearch:
             # Twice what is measured: programs that were measured before are filtered out afterwards.
             _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
         )  # fmt: skip
-        picked = self._take(self._draw(context), count, "search")
+        picked = self._take(self._affordable(self._draw(context), count), count, "search")
         affordable = self._population * budget_secs / max(time.monotonic() - started, 1e-3)
         self._population = int(min(max(affordable, _POPULATIONS[0]), _POPULATIONS[1], 2 * self._population))
         return picked
@@ -154,8 +173,25 @@ class TaskSearch:
     def _sample(self, count: int) -> list[_Picked]:
         # What is drawn and not used is kept: the strategy never draws a program twice.
         if len(self._reserve) < count:
-            self._reserve += self._draw(self._random)
+            drawn = self._draw(self._random)
+            self._reserve += drawn if len(self.database) else self._by_prior(drawn, count)
         return self._take(self._reserve, count, "random")
+
+    def _affordable(self, schedules: list[Schedule], count: int) -> list[Schedule]:
+        """The schedules, best first, those that are costly to build and not among the leaders last."""
+        ratios = self._build_cost.ratios(schedules)
+        costly = [index > _LEADERS * count and ratio > _COSTLY for index, ratio in enumerate(ratios)]
+        order = sorted(range(len(schedules)), key=lambda index: costly[index])
+        return [schedules[index] for index in order]
+
+    def _by_prior(self, schedules: list[Schedule], count: int) -> list[Schedule]:
+        """The schedules with those first that the guide's prior holds to be fast."""
+        prior = self._guide.prior(schedules)
+        if prior is None:
+            return schedules
+        best = set(np.argsort(prior, kind="stable")[: round(_PRIOR_SHARE * count)].tolist())
+        rest = [index for index in range(len(schedules)) if index not in best]
+        return [schedules[index] for index in [*sorted(best), *rest]]
 
     def _context(self, name: str, population: int, generations: int, threads: int) -> Any:
         return ms.TuneContext(

@@ -13,7 +13,7 @@ from tuneassist.tuning.guides import Guide
 from tuneassist.tuning.measurer import Job, Limits
 from tuneassist.tuning.scheduler import TaskProgress
 from tuneassist.tuning.search import TaskSearch
-from tuneassist.tvm_api import IRModule, tvm
+from tuneassist.tvm_api import IRModule, module_to_text
 
 _LEARN_AT_MOST = 512
 """Stored trials that a task starts from; more would delay the first measurement."""
@@ -64,7 +64,7 @@ class TuneTask:
 
     def job(self, mod: IRModule, *, prepacked: bool = True) -> Job:
         """The job that builds and measures a module of this task."""
-        return Job(tvm.ir.save_json(mod), self.target_json, prepacked)
+        return Job(module_to_text(mod), self.target_json, prepacked)
 
     def leaders(self, store: Store, limit: int) -> list[Trial]:
         """The fastest trials of this run that are not known to be wrong, best first."""

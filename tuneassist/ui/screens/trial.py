@@ -41,7 +41,8 @@ class TrialScreen(BaseScreen):
     HELP = (
         "The scheduled program of one trial. Signs ▁ to ▇ before a node say how much it adds to the "
         "predicted time, where the model tells. In the graph, arrows pan, + and - zoom, n and N go from "
-        "node to node. The diff is against the untuned program until o names another trial."
+        "node to node. The diff is against the untuned program (or, where it can't be had, the run's first "
+        "trial) until o names another trial."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         *[Binding(str(i), f"pane('{pane}')", label, show=False) for i, (pane, label) in enumerate(PANES, 1)],
@@ -110,7 +111,7 @@ class TrialScreen(BaseScreen):
         self.query_one(AstTree).show_program(program)
         dark = self.app.current_theme.dark
         script = Syntax(program.script or "# no script", "python", theme="monokai" if dark else "default",
-                        background_color="default", word_wrap=False)  # fmt: skip
+                        background_color=self.app.theme_variables["background"], word_wrap=False)  # fmt: skip
         self.query_one("#script Static", Static).update(script)
         self.query_one("#trace Static", Static).update(program.trace or "This trial has no trace.")
         self.query_one("#script").border_subtitle = f"{len(program.script.splitlines())} lines"
@@ -195,6 +196,9 @@ class TrialScreen(BaseScreen):
             diff.loading = False
             diff.border_title = "Diff: o names the other trial"
             self.tune_app.show_error(error)
+            trial = self._trial
+            if other == "untuned" and trial is not None and trial.ordinal > 1:
+                self.in_thread(lambda: self._trial_id_of(trial.run_id, "1"), self.compare_with, group="other")
 
         name = other if other != "untuned" else f"{self._trial_id} --untuned"
         self.in_thread(lambda: self.tune_app.program(name), show, group="other", failed=failed)

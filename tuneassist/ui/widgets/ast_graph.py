@@ -110,7 +110,7 @@ class AstGraph(StyledCanvas, can_focus=True):
                 continue
             x, y = self._spot(place)
             text = self._label(node, place.span * across - 2, heaviest)
-            start = x - len(text) // 2
+            start = max(x - len(text) // 2, -self._x)
             if not (0 <= y < size.height and -len(text) < start < size.width):
                 continue
             level = weight_level(node.contribution, heaviest)
