@@ -7,14 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tuneassist.cost_model.graph import extract_batch
+from tuneassist.cost_model.features import COLUMNS
+from tuneassist.cost_model.graph import AstGraph, extract_batch
 from tuneassist.cost_model.pooling import pool
+from tuneassist.cost_model.syntax import TYPE_ID
 from tuneassist.tvm_api import Schedule
 
 _ENOUGH = 16
 _RIDGE = 30.0
 """Strength of the penalty, in units of one standardised sample: there are more features than builds."""
 _KEEP = 512
+_SIZE_COLUMNS = tuple(
+    COLUMNS.index(f"statement.{name}") for name in ("unrolled_by_tvm", "vector_registers", "loads")
+)
+_SIZE_EXPONENT = 0.2
+"""How the time to build grows with the size, about: measured on conv2d, where the sizes span four decades."""
 
 Array = npt.NDArray[np.float64]
 
@@ -42,9 +49,12 @@ class BuildCost:
             del self._features[:-_KEEP], self._log_secs[:-_KEEP]
 
     def ratios(self, schedules: Sequence[Schedule]) -> Array:
-        """(n,) predicted cost as a multiple of the median build; ones while too few builds are known."""
-        if len(self._log_secs) < _ENOUGH or not schedules:
-            return np.ones(len(schedules))
+        """(n,) predicted cost as a multiple of the median: that of builds known, else that of these."""
+        if not schedules:
+            return np.ones(0)
+        if len(self._log_secs) < _ENOUGH:
+            sizes = np.array([_size(graph) for graph in self._graphs(schedules)])
+            return np.asarray((sizes / np.median(sizes)) ** _SIZE_EXPONENT, dtype=np.float64)
         known, target = np.array(self._features), np.array(self._log_secs)
         mean, scale = known.mean(axis=0), known.std(axis=0) + 1e-6
         x = (known - mean) / scale
@@ -54,4 +64,15 @@ class BuildCost:
         return np.asarray(np.exp(log_secs - np.median(target)), dtype=np.float64)
 
     def _pooled(self, schedules: Sequence[Schedule]) -> Array:
-        return pool(extract_batch([schedule.mod for schedule in schedules], self._cores)).astype(np.float64)
+        return pool(self._graphs(schedules)).astype(np.float64)
+
+    def _graphs(self, schedules: Sequence[Schedule]) -> list[AstGraph]:
+        return extract_batch([schedule.mod for schedule in schedules], self._cores)
+
+
+def _size(graph: AstGraph) -> float:
+    """Vector operations that a schedule's statements become once TVM has unrolled them."""
+    x = graph.features
+    found = np.isin(graph.types, [TYPE_ID["store"], TYPE_ID["call"]])
+    unrolled, registers, loads = (np.exp2(x[found, column]) - 1.0 for column in _SIZE_COLUMNS)
+    return float(np.sum(np.maximum(unrolled, 1.0) * np.maximum(registers, 1.0) * (1.0 + loads))) + 1.0

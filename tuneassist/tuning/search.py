@@ -18,13 +18,13 @@ from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 _EXPLORE_POPULATION = 64
 _PRIOR_SHARE = 0.75
 """Share of the first round that the guide's prior picks; the rest is as it was drawn."""
-_COSTLY = 2.5
-"""Candidates that will take this many times the median to build are passed over, but for the leaders."""
-_LEADERS = 0.25
+_COSTLY = 1.35
+"""Candidates predicted to take this many times the median to build are passed over, but for the leaders."""
+_LEADERS = 0.1
 """Share of a guided round, the most promising, that may cost anything."""
 _GENERATIONS = 3
-_FIRST_POPULATION = 96
-_POPULATIONS = (64, 1024)
+_FIRST_POPULATION = 64
+_POPULATIONS = (48, 1024)
 """Smallest and largest population of a guided round."""
 _RANDOM_SHARE = 0.1
 """Share of a guided round that is drawn at random, as a check on the model."""
@@ -185,13 +185,14 @@ class TaskSearch:
         return [schedules[index] for index in order]
 
     def _by_prior(self, schedules: list[Schedule], count: int) -> list[Schedule]:
-        """The schedules with those first that the guide's prior holds to be fast."""
+        """The schedules with those first that the guide's prior holds to be fast, if they build soon."""
         prior = self._guide.prior(schedules)
         if prior is None:
             return schedules
-        best = set(np.argsort(prior, kind="stable")[: round(_PRIOR_SHARE * count)].tolist())
-        rest = [index for index in range(len(schedules)) if index not in best]
-        return [schedules[index] for index in [*sorted(best), *rest]]
+        ordered = self._affordable([schedules[index] for index in np.argsort(prior, kind="stable")], count)
+        best = ordered[: round(_PRIOR_SHARE * count)]
+        chosen = {id(schedule) for schedule in best}
+        return best + [schedule for schedule in schedules if id(schedule) not in chosen]
 
     def _context(self, name: str, population: int, generations: int, threads: int) -> Any:
         return ms.TuneContext(
