@@ -147,7 +147,7 @@ class TuningRun:
         with self._p.clock.phase("build"):
             self._p.measurer.run(
                 [task.job(candidate.schedule.mod) for candidate in candidates],
-                task.limits,
+                task.limits_now(),
                 best_secs=task.best_secs,
                 on_outcome=on_outcome,
                 before_measuring=before_measuring,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
-from dataclasses import dataclass, field
+from collections import deque
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from tuneassist.tvm_api import IRModule, module_to_text
 
 _LEARN_AT_MOST = 512
 """Stored trials that a task starts from; more would delay the first measurement."""
+_ENOUGH_BUILDS = 16
+_SLOWEST_BUILD = 20.0
+_BUILD_FLOOR_SECS = 3.0
 _IMPROVEMENT = 0.005
 """A trial counts as better when it is so by this share: less is noise."""
 
@@ -53,6 +58,7 @@ class TuneTask:
     ended: str | None = None
     """Why it gets no more trials; None while it may."""
     baselined: bool = False
+    _build_secs: deque[float] = field(default_factory=lambda: deque(maxlen=256))
 
     @property
     def inputs_path(self) -> Path:
@@ -79,9 +85,22 @@ class TuneTask:
             self.weight, self.info.flops, tuple(self.best_by_round), self.rounds, self.ended is None
         )
 
+    def limits_now(self) -> Limits:
+        """The limits, with a build given up after many times what builds of this task usually take.
+
+        A few schedules, unrolled very far, keep LLVM busy for a minute; one of them costs as much as a
+        hundred others, and kernels that large are not the fast ones.
+        """
+        if len(self._build_secs) < _ENOUGH_BUILDS:
+            return self.limits
+        usual = _SLOWEST_BUILD * statistics.median(self._build_secs)
+        return replace(self.limits, build_secs=min(self.limits.build_secs, max(usual, _BUILD_FLOOR_SECS)))
+
     def count(self, trial: Trial) -> None:
         """Take in one trial, of this run or (on resuming) of before."""
         self.trials += 1
+        if trial.build_secs is not None:
+            self._build_secs.append(trial.build_secs)
         self.since_better += 1
         if trial.status in FAILURES:
             self.failures[trial.status] += 1
