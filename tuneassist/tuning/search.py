@@ -19,9 +19,7 @@ _EXPLORE_POPULATION = 64
 _PRIOR_SHARE = 0.75
 """Share of the first round that the guide's prior picks; the rest is as it was drawn."""
 _COSTLY = 1.35
-"""Candidates predicted to take this many times the median to build are passed over, but for the leaders."""
-_LEADERS = 0.1
-"""Share of a guided round, the most promising, that may cost anything."""
+"""Candidates predicted to take this many times the median to build wait until no others are left."""
 _GENERATIONS = 3
 _FIRST_POPULATION = 64
 _POPULATIONS = (48, 1024)
@@ -165,7 +163,7 @@ class TaskSearch:
             # Twice what is measured: programs that were measured before are filtered out afterwards.
             _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
         )  # fmt: skip
-        picked = self._take(self._affordable(self._draw(context), count), count, "search")
+        picked = self._take(self._affordable(self._draw(context)), count, "search")
         affordable = self._population * budget_secs / max(time.monotonic() - started, 1e-3)
         self._population = int(min(max(affordable, _POPULATIONS[0]), _POPULATIONS[1], 2 * self._population))
         return picked
@@ -177,11 +175,9 @@ class TaskSearch:
             self._reserve += drawn if len(self.database) else self._by_prior(drawn, count)
         return self._take(self._reserve, count, "random")
 
-    def _affordable(self, schedules: list[Schedule], count: int) -> list[Schedule]:
-        """The schedules, best first, those that are costly to build and not among the leaders last."""
-        ratios = self._build_cost.ratios(schedules)
-        costly = [index > _LEADERS * count and ratio > _COSTLY for index, ratio in enumerate(ratios)]
-        order = sorted(range(len(schedules)), key=lambda index: costly[index])
+    def _affordable(self, schedules: list[Schedule]) -> list[Schedule]:
+        """The schedules in their order, those that are costly to build last."""
+        order = np.argsort(self._build_cost.ratios(schedules) > _COSTLY, kind="stable")
         return [schedules[index] for index in order]
 
     def _by_prior(self, schedules: list[Schedule], count: int) -> list[Schedule]:
@@ -189,7 +185,7 @@ class TaskSearch:
         prior = self._guide.prior(schedules)
         if prior is None:
             return schedules
-        ordered = self._affordable([schedules[index] for index in np.argsort(prior, kind="stable")], count)
+        ordered = self._affordable([schedules[index] for index in np.argsort(prior, kind="stable")])
         best = ordered[: round(_PRIOR_SHARE * count)]
         chosen = {id(schedule) for schedule in best}
         return best + [schedule for schedule in schedules if id(schedule) not in chosen]
