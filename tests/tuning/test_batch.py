@@ -164,8 +164,12 @@ def test_an_interrupt_keeps_what_was_measured_and_names_the_resume_command(numbe
 
 def test_two_runs_at_once_share_one_database() -> None:
     arguments = command("--batch", "--json", "--trials", "24", "--cost-model", "random", "--no-history")
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    both = [subprocess.Popen([*arguments, "--workload", spec], text=True, **pipes) for spec in (SMALL, CONV)]
+    both = [
+        subprocess.Popen(
+            [*arguments, "--workload", spec], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for spec in (SMALL, CONV)
+    ]
     results = []
     for process in both:
         out, err = process.communicate(timeout=240)
