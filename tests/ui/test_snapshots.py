@@ -65,9 +65,19 @@ def steps(*keys: str, wait: str = "", live: int = 0, trial: bool = False) -> Ste
             await until(pilot, lambda: "conv2d_nchw" in screen_text(app))
         await pilot.press(*keys)
         await until(pilot, lambda: wait in screen_text(app))
-        await pilot.pause(1.5)
+        await settled(app, pilot)
 
     return go
+
+
+async def settled(app: TuneAssistApp, pilot: Pilot[Any]) -> None:
+    """Let the app draw until nothing has changed for a while, however slow the machine is."""
+    before, same = "", 0
+    while same < 6:
+        await pilot.pause(0.25)
+        now = screen_text(app)
+        same = same + 1 if now == before else 0
+        before = now
 
 
 @pytest.mark.parametrize(
