@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,17 @@ import pytest
 def _fixed_seeds() -> None:
     random.seed(20190426)
     np.random.seed(20190426)
+
+
+@pytest.fixture(scope="session")
+def measured_machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that knows this machine and nothing else: what is measured once is measured once."""
+    db = tmp_path_factory.mktemp("machine") / "machine.sqlite"
+    subprocess.run(
+        [sys.executable, "-m", "tuneassist", "targets", "native", "--measure", "--db", str(db)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return db
 
 
 @pytest.fixture(autouse=True)

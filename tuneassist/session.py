@@ -17,6 +17,7 @@ from tuneassist.events import Event, RunEnded, RunStarted, decode
 from tuneassist.records import Run, RunSettings
 from tuneassist.storage.liveness import engine_alive
 
+_PART_BYTES = 4 << 20
 RESTARTS = 3
 """How often a viewer starts an engine again that crashed."""
 
@@ -132,11 +133,14 @@ class EngineSession:
         return session
 
     def poll(self) -> list[Event]:
-        """New events since the last call, oldest first; never waits."""
+        """New events since the last call, oldest first; never waits.
+
+        Of a long file it takes a part at a time: call again until nothing comes.
+        """
         try:
             with self.events_path.open("rb") as file:
                 file.seek(self._offset)
-                data = file.read()
+                data = file.read(_PART_BYTES)
         except FileNotFoundError:
             return []
         self._offset += len(data)

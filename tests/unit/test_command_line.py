@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from tuneassist.commands import _group
-from tuneassist.commands._batch import parse_duration
 from tuneassist.commands._main import cli, main
+from tuneassist.config import parse_duration
 from tuneassist.errors import UsageError
 
 BATCH = ["--batch", "--workload", "matmul:m=8,n=8,k=8"]

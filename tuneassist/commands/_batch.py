@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import time
 from pathlib import Path
@@ -14,13 +13,12 @@ import click
 from tuneassist.commands._options import print_json
 from tuneassist.commands._progress import Progress, make_progress
 from tuneassist.commands._report import print_report
-from tuneassist.config import Config, database_path, load_config
+from tuneassist.config import Config, database_path, load_config, parse_duration
 from tuneassist.errors import BY_EXIT_CODE, MachineError, RunInterruptedError, TuneAssistError, UsageError
 from tuneassist.records import COST_MODELS, RunSettings
 from tuneassist.session import RESTARTS, EngineSession
 
 _POLL_SECS = 0.1
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class BatchError(Exception):
@@ -141,21 +139,6 @@ def settings_from_options(options: dict[str, Any], config: Config) -> RunSetting
     )
 
 
-def parse_duration(text: str) -> float:
-    """Seconds of a duration such as `90`, `90s`, `10m` or `1.5h`.
-
-    Raises:
-        UsageError: It is none, or not positive.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", text.strip())
-    secs = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not secs > 0:
-        raise UsageError(
-            f"{text!r} is no duration.", remedy="Write a positive number with its unit: 90s, 10m or 2h."
-        )
-    return secs
-
-
 def _check(settings: RunSettings) -> None:
     """Find what is wrong with the request before an engine is started for it."""
     from tuneassist.targets.spec import parse_target
@@ -188,10 +171,11 @@ def _follow(session: EngineSession, progress: Progress, *, attached: bool) -> En
         with progress:
             while True:
                 alive = session.alive()
-                progress.show(session.poll())
+                new = session.poll()
+                progress.show(new)
                 if session.ended is not None or (attached and interrupts):
                     break
-                if not alive:
+                if not alive and not new:
                     if attached or interrupts or restarts == RESTARTS:
                         break
                     restarts += 1

@@ -23,10 +23,13 @@ from tuneassist.errors import UsageError
     help="The checkpoint that says what each node adds to the predicted log time. [default: the pretrained "
     "model, where there is one]",
 )  # fmt: skip
+@click.option("--untuned", is_flag=True, help="Show its workload as it is before any schedule instead.")
 @db_option
 @json_option
 @reports_errors
-def command(trial_id: int, view: str, model: str | None, db: str | None, as_json: bool) -> None:
+def command(
+    trial_id: int, view: str, model: str | None, untuned: bool, db: str | None, as_json: bool
+) -> None:
     """Show the program of the trial with id TRIAL_ID (`tuneassist history trials RUN` lists ids).
 
     The trace that the store keeps is replayed on the workload. The tree is what a cost model sees: loops
@@ -38,9 +41,10 @@ def command(trial_id: int, view: str, model: str | None, db: str | None, as_json
 
     with open_store(database_path(db), readonly=True) as store:
         if model is not None:
-            program = inspect_trial(store, trial_id, model=None if model == "none" else model)
+            named = None if model == "none" else model
+            program = inspect_trial(store, trial_id, model=named, untuned=untuned)
         else:
-            program = _with_pretrained(store, trial_id)
+            program = _with_pretrained(store, trial_id, untuned)
     if as_json:
         print_json(program)
     elif view == "tree":
@@ -49,14 +53,14 @@ def command(trial_id: int, view: str, model: str | None, db: str | None, as_json
         click.echo(program[view])
 
 
-def _with_pretrained(store: Any, trial_id: int) -> dict[str, Any]:
+def _with_pretrained(store: Any, trial_id: int, untuned: bool) -> dict[str, Any]:
     """The program, explained where a pretrained model can; the program matters more than the explanation."""
     from tuneassist.exchange.program import inspect_trial
 
-    program = inspect_trial(store, trial_id)
+    program = inspect_trial(store, trial_id, untuned=untuned)
     for path in sorted(assets_path().glob("*.pt")):
         try:
-            return inspect_trial(store, trial_id, model=str(path))
+            return inspect_trial(store, trial_id, model=str(path), untuned=untuned)
         except UsageError as error:
             hint(f"No contributions by {path.name}: {error.message}")
     return program

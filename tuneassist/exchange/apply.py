@@ -6,6 +6,7 @@ process of its own.
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -24,12 +25,12 @@ from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.targets.resolve import measuring_machine, resolve_target
 from tuneassist.tuning.baseline import TorchBaseline
 from tuneassist.tuning.confirm import measure_untuned
-from tuneassist.tuning.database import replay
+from tuneassist.tuning.database import Replayer
 from tuneassist.tuning.inputs import save_inputs
 from tuneassist.tuning.measurer import Measurer, Outcome, Protocol, limits_for
 from tuneassist.tuning.task import TuneTask
 from tuneassist.tuning.workers import Workers
-from tuneassist.tvm_api import IRModule, load_tensor_intrinsics
+from tuneassist.tvm_api import IRModule, Target, load_tensor_intrinsics
 from tuneassist.workloads.build import build_prim_func, describe_module, workload_hash
 from tuneassist.workloads.operators import OPERATORS
 from tuneassist.workloads.reference import make_inputs, tolerance
@@ -212,6 +213,7 @@ class _Application:
     ) -> None:  # fmt: skip
         self._store = store
         self._known = known
+        self._replay = Replayer(known.module, Target(json.loads(known.target.json)))
         self._task = task
         self._cores = cores
         self._verify = verify
@@ -263,7 +265,7 @@ class _Application:
 
     def _replayed(self, trial: Trial) -> IRModule | None:
         try:
-            return replay(self._known.module, trial.trace_json).mod
+            return self._replay(trial.trace_json).mod
         except ValueError as error:
             self._failed(trial, str(error).splitlines()[-1])
             return None

@@ -38,7 +38,7 @@ def export_library(store: SqliteStore, place: Place, path: Path, *, force: bool)
         )
     compiler = _compiler()
     trial = best_trial(store, place)
-    module = schedule_of(place.workload, trial, target_kind=place.target.kind).mod
+    module = schedule_of(place.workload, trial, place.target).mod
     parts = split_packing(module)
     functions = {"main": parts.whole}
     if parts.pack is not None:

@@ -12,11 +12,12 @@ from tuneassist.cost_model.program import Access, Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
 from tuneassist.cost_model.walk import walk
 from tuneassist.errors import UsageError
-from tuneassist.exchange.scheduled import schedule_of
+from tuneassist.exchange.scheduled import load_workload, schedule_of
 from tuneassist.exchange.selection import workload_by_id
 from tuneassist.records import Trial
 from tuneassist.storage import rows
 from tuneassist.storage.sqlite import SqliteStore
+from tuneassist.tvm_api import Schedule
 
 _LOOP_KINDS = {
     SERIAL: "serial", PARALLEL: "parallel", VECTORIZED: "vectorized", UNROLLED: "unrolled", THREAD: "thread",
@@ -24,12 +25,15 @@ _LOOP_KINDS = {
 _SHOWN_STRIDES = 4
 
 
-def inspect_trial(store: SqliteStore, trial_id: int, *, model: str | None = None) -> dict[str, Any]:
+def inspect_trial(
+    store: SqliteStore, trial_id: int, *, model: str | None = None, untuned: bool = False
+) -> dict[str, Any]:
     """Replay a stored trial and describe its program.
 
     Args:
         store: Where it is.
         trial_id: The trial.
+        untuned: Describe the trial's workload as it is before any schedule instead.
         model: Path of a cost model's checkpoint, which says what each node adds to the predicted log time.
 
     Returns:
@@ -44,7 +48,7 @@ def inspect_trial(store: SqliteStore, trial_id: int, *, model: str | None = None
     """
     trial, workload_id, target = _stored(store, trial_id)
     workload = workload_by_id(store, workload_id)
-    schedule = schedule_of(workload, trial, target_kind=target.kind)
+    schedule = Schedule(load_workload(workload)) if untuned else schedule_of(workload, trial, target)
     graph = extract(schedule.mod, max(target.cores, 1), labelled=True)
     facts = _facts(walk(schedule.mod, labelled=True))
     told = _explained(graph, workload.hash, model) if model else {}

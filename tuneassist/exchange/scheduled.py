@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ from tuneassist import __version__
 from tuneassist.errors import StoreError
 from tuneassist.exchange.output import new_file
 from tuneassist.exchange.selection import Place, StoredWorkload, best_trial, in_words
-from tuneassist.records import Trial
+from tuneassist.records import TargetInfo, Trial
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.tuning.database import replay
-from tuneassist.tvm_api import IRModule, Schedule, load_tensor_intrinsics, tvm
+from tuneassist.tvm_api import IRModule, Schedule, Target, load_tensor_intrinsics, tvm
 
 
 def load_workload(workload: StoredWorkload) -> IRModule:
@@ -30,16 +31,16 @@ def load_workload(workload: StoredWorkload) -> IRModule:
         ) from error
 
 
-def schedule_of(workload: StoredWorkload, trial: Trial, *, target_kind: str = "llvm") -> Schedule:
+def schedule_of(workload: StoredWorkload, trial: Trial, target: TargetInfo) -> Schedule:
     """Replay a trial's trace on its workload.
 
     Raises:
         StoreError: This TVM can't read the module or apply the trace.
     """
-    load_tensor_intrinsics(target_kind)
+    load_tensor_intrinsics(target.kind)
     module = load_workload(workload)
     try:
-        return replay(module, trial.trace_json)
+        return replay(module, trial.trace_json, Target(json.loads(target.json)))
     except ValueError as error:
         raise StoreError(
             f"The trace of trial {trial.ordinal} of run {trial.run_id} does not apply: {_last_line(error)}",
@@ -70,7 +71,7 @@ def export_script(store: SqliteStore, place: Place, path: Path, *, force: bool) 
         UsageError: The file can't be written.
     """
     trial = best_trial(store, place)
-    script = schedule_of(place.workload, trial, target_kind=place.target.kind).mod.script()
+    script = schedule_of(place.workload, trial, place.target).mod.script()
     header = "\n".join(f"# {line}" for line in describe(place, trial))
     with new_file(path, force=force) as part:
         part.write_text(f"{header}\n{script}\n", encoding="utf-8")

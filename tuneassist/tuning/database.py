@@ -120,6 +120,6 @@ class Replayer:
                 raise ValueError(f"{postprocessor} refuses it")
 
 
-def replay(mod: IRModule, text: str, target: Target | None = None) -> Schedule:
+def replay(mod: IRModule, text: str, target: Target) -> Schedule:
     """The schedule of one stored trace; see `Replayer`, which is cheaper for many."""
-    return Replayer(mod, target or Target({"kind": "llvm", "num-cores": 1}))(text)
+    return Replayer(mod, target)(text)
