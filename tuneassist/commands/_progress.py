@@ -189,8 +189,7 @@ def _figures(state: RunState) -> list[str]:
     best = [task for task in state.tasks if task.best_secs]
     leading = best[0] if len(state.tasks) == 1 and best else None
     rate, eta = state.trials_per_minute, state.eta_secs
-    last = [task.quality.last for task in state.tasks if task.quality.last is not None]
-    rank = next((point.spearman for point in reversed(last) if point.spearman is not None), None)
+    rank = _rank_correlation(state)
     figures = [f"{counts.failed} failed" if counts.failed else ""]
     if leading is not None:
         figures.append(f"best {fmt.latency(leading.best_secs)}")
@@ -203,3 +202,17 @@ def _figures(state: RunState) -> list[str]:
     figures.append(f"ETA {fmt.duration(eta)}" if eta is not None else "")
     figures.append(f"rank corr. {rank:.2f}" if rank is not None else "")
     return figures
+
+
+def _rank_correlation(state: RunState) -> float | None:
+    """Spearman's, of all predictions so far with what was measured; of the task with most trials."""
+    task = max(state.tasks, key=lambda task: task.trials, default=None)
+    points = task.points.all() if task is not None else ()
+    if len(points) < 2:
+        return None
+    import numpy as np
+
+    from tuneassist.ui.ranking import rank_figures
+
+    predicted, measured = np.array(points, dtype=np.float64).T
+    return rank_figures(predicted, measured)[0]
