@@ -103,7 +103,9 @@ def _tuneassist(workload: str, trials: int, seed: int, db: Path) -> dict[str, An
 
 
 def _json_of(command: list[str]) -> dict[str, Any]:
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    # TVM would otherwise run kernels on one thread where it can't tell the cores: give stock both.
+    environment = {**os.environ, "TVM_NUM_THREADS": str(len(os.sched_getaffinity(0)))}
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if finished.returncode:
         sys.exit(f"{' '.join(command)}\nended with {finished.returncode}: {finished.stderr[-2000:]}")
     # Stock logs on stdout too: its result is the last line. Ours is the only thing there.
