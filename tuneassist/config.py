@@ -74,6 +74,8 @@ def _checked(path: Path, data: dict[str, Any]) -> Config:
 
 def database_path(flag: str | None) -> Path:
     """The database: the flag, else `TUNEASSIST_DB`, else the settings file, else the user's data folder."""
+    if flag == "":
+        raise UsageError("--db names no file.", remedy="Name one, or leave --db out for the default.")
     named = flag or os.environ.get("TUNEASSIST_DB") or load_config().db
     if named:
         return Path(named).expanduser()

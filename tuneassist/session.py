@@ -7,13 +7,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-from tuneassist.errors import StoreError, UsageError
+import psutil
+
+from tuneassist.errors import BY_EXIT_CODE, MachineError, StoreError, UsageError
 from tuneassist.events import Event, RunEnded, RunStarted, decode
+from tuneassist.processes import module_command
 from tuneassist.records import Run, RunSettings
 from tuneassist.storage.liveness import engine_alive
 
@@ -91,7 +93,7 @@ class EngineSession:
         read_end, write_end = os.pipe()
         with log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "tuneassist.tuning.engine"],
+                module_command("tuneassist.tuning.engine"),
                 stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True,
                 pass_fds=() if detachable else (read_end,),
             )  # fmt: skip
@@ -142,7 +144,9 @@ class EngineSession:
                 file.seek(self._offset)
                 data = file.read(_PART_BYTES)
         except FileNotFoundError:
-            return []
+            data = b""
+        if not data:
+            return self._unsaid_end()
         self._offset += len(data)
         *lines, self._rest = (self._rest + data).split(b"\n")
         found = [event for line in lines if (event := decode(line.decode(errors="replace"))) is not None]
@@ -152,6 +156,36 @@ class EngineSession:
             elif isinstance(event, RunEnded):
                 self.ended = event
         return found
+
+    def _unsaid_end(self) -> list[Event]:
+        """The last event of an engine that ended without being able to write it.
+
+        That is one whose exit code says that it ended on purpose (its disk may be full), and one that died
+        before there was a run that another could go on with.
+        """
+        code = self.exit_code
+        if code is None or self.ended is not None or (code not in BY_EXIT_CODE and self.run_id is not None):
+            return []
+        if code in BY_EXIT_CODE:
+            free = psutil.disk_usage(str(self.events_path.parent)).free
+            error = (
+                f"The engine ended with exit code {code} and could not write why; {free / 2**20:.1f} MiB are "
+                f"free on the disk of {self._db}."
+            )
+            remedy = "Free some space, or name a database on another disk with --db."
+            if self.run_id is not None:
+                remedy += f" What was measured is kept: continue with --resume {self.run_id}."
+        else:
+            death = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            files = [spec for spec in self._settings.workloads if ".py" in spec]
+            error, code = f"The engine died while it started ({death}).", MachineError.exit_code
+            remedy = f"What it printed is in {self.events_path.with_suffix('.log')}; run `tuneassist doctor`."
+            if files:
+                remedy = (
+                    f"Loading {', '.join(files)} runs that file: see whether it ends the process. {remedy}"
+                )
+        self.ended = RunEnded(time.time(), "failed", code, error, remedy, {})
+        return [self.ended]
 
     def alive(self) -> bool:
         """Whether the engine's process lives."""

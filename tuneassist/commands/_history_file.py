@@ -9,6 +9,7 @@ import click
 from tuneassist.commands._history_options import store_path
 from tuneassist.commands._history_print import as_data, hint, print_table, reports_errors, say
 from tuneassist.commands._options import db_option, json_option, print_json
+from tuneassist.errors import StoreError
 from tuneassist.storage.maintenance import vacuum
 from tuneassist.storage.salvage import salvage
 from tuneassist.ui import format as fmt
@@ -36,6 +37,11 @@ def vacuum_command(db: str | None, as_json: bool) -> None:
 def salvage_command(source: Path, target: Path, as_json: bool) -> None:
     """Copy what is readable of the damaged database SOURCE to the new database TARGET."""
     done = salvage(source, target)
+    if not any(table.rows for table in done):
+        raise StoreError(
+            f"Nothing of {source} could be read.",
+            remedy="Use a backup: before a schema change one is kept beside the file (*.bak).",
+        )
     if as_json:
         print_json({"source": str(source), "db": str(target), "tables": as_data(done)})
         return

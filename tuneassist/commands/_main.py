@@ -63,11 +63,13 @@ def _show(error: TuneAssistError) -> None:
 @click.option(
     "--target", metavar="SPEC", help="What to tune for: native, a TVM tag, a JSON object. [default: native]"
 )
-@click.option("--trials", type=click.IntRange(min=1), help="Trials over all workloads. [default: 256]")
+@click.option(
+    "--trials", type=click.IntRange(min=1, max=10**9), help="Trials over all workloads. [default: 256]"
+)
 @click.option("--time-budget", metavar="TIME", help="Stop the search after this long, such as 90s, 10m, 2h.")
 @click.option(
     "--patience",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=10**9),
     metavar="N",
     help="Stop a workload after N trials without a better one.",
 )
@@ -79,7 +81,9 @@ def _show(error: TuneAssistError) -> None:
     "--cores", metavar="LIST", help="CPUs to compile and measure on, such as 0,2-5. [default: all allowed]"
 )
 @click.option(
-    "--repeat", type=click.IntRange(min=3), help="Repeats of a measurement; the median counts. [default: 3]"
+    "--repeat",
+    type=click.IntRange(min=3, max=1000),
+    help="Repeats of a measurement; the median counts. [default: 3]",
 )
 @click.option("--flush-cache", is_flag=True, help="Evict the caches before every repeat.")
 @click.option("--no-history", is_flag=True, help="Don't start from what earlier runs measured.")

@@ -16,6 +16,7 @@ from tuneassist.exchange.scheduled import load_workload, schedule_of
 from tuneassist.exchange.selection import workload_by_id
 from tuneassist.records import Trial
 from tuneassist.storage import rows
+from tuneassist.storage.faults import store_faults
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.tvm_api import Schedule
 
@@ -83,6 +84,11 @@ def _explained(graph: AstGraph, workload_hash: str, path: str) -> dict[str, Any]
 
 
 def _stored(store: SqliteStore, trial_id: int) -> tuple[Trial, int, Any]:
+    with store_faults(store.path):
+        return _read(store, trial_id)
+
+
+def _read(store: SqliteStore, trial_id: int) -> tuple[Trial, int, Any]:
     row = store.connection.execute(f"{rows.SELECT_TRIAL} WHERE trials.id = ?", (trial_id,)).fetchone()
     if row is None:
         raise UsageError(

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tuneassist.processes import die_with_parent
+from tuneassist.processes import die_with_parent, module_command
 
 _ERROR_CHARS = 500
 
@@ -40,7 +40,7 @@ def ask(experiment: str, argument: dict[str, Any], *, timeout_secs: float) -> It
     Raises:
         ProbeError: The process could not load TVM, crashed, or ran out of time.
     """
-    command = [sys.executable, "-m", "tuneassist.targets.probe", experiment]
+    command = module_command("tuneassist.targets.probe", experiment)
     environment = {**os.environ, "TVM_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with (
         tempfile.TemporaryFile("w+") as log,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tuneassist.processes import die_with_parent
+from tuneassist.processes import die_with_parent, module_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TorchBaseline:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("OPENBLAS_")}
         environment["OMP_NUM_THREADS"] = str(len(cores))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tuneassist.tuning.baseline"],
+            module_command("tuneassist.tuning.baseline"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         self._say(json.dumps(request))

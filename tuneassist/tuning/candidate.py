@@ -24,6 +24,7 @@ from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, module_fr
 _SLOW_FACTOR = 2.0
 """A candidate this many times slower than the best gets one call a repeat instead of `min_repeat_secs`."""
 _ERROR_CHARS = 4000
+_NO_LIMIT = resource.RLIM_INFINITY
 
 
 def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
@@ -42,7 +43,11 @@ def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
         os.sched_setaffinity(0, request["cores"])
     _limit_memory(request["memory_limit_bytes"])
     try:
+        if request["build_cpu_secs"] is not None:
+            # SIGXCPU ends the process; the limit counts whole seconds.
+            resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(request["build_cpu_secs"]), _NO_LIMIT))
         kernel = _compile(request)
+        resource.setrlimit(resource.RLIMIT_CPU, (_NO_LIMIT, _NO_LIMIT))
         # CPU time: what the build costs, however many others run beside it.
         send(sock, {"event": "built", "secs": time.process_time()})
     except Exception as error:

@@ -18,6 +18,7 @@ _AT_ONCE = 3
 _AT_MOST = 9
 """Trials that are confirmed, where the first ones turn out slower than they looked, or wrong."""
 _PASSES = 3
+_NOTABLE = 0.05
 _UNTUNED_TIMEOUT_SECS = 20.0
 
 
@@ -49,6 +50,7 @@ def confirm_best(task: TuneTask, measurer: Measurer, journal: Journal, settings:
     """
     confirmed: set[int] = set()
     checks = 0
+    before = task.best_secs
     while leaders := task.leaders(journal.store, _AT_ONCE):
         fresh = [trial for trial in leaders if trial.ordinal not in confirmed]
         if leaders[0] in fresh and len(confirmed) < _AT_MOST:
@@ -61,7 +63,17 @@ def confirm_best(task: TuneTask, measurer: Measurer, journal: Journal, settings:
             _check(task, measurer, journal, leaders[0])
             checks += 1
         else:
+            _say_what_changed(task, journal, before, leaders[0].best_of)
             return
+
+
+def _say_what_changed(task: TuneTask, journal: Journal, before: float | None, after: float | None) -> None:
+    if before and after and abs(after / before - 1) > _NOTABLE:
+        journal.message(
+            "info",
+            f"{task.info.name}: measured again side by side, the best is {after * 1e3:.4g} ms "
+            f"(it was {before * 1e3:.4g} ms).",
+        )
 
 
 def _measure_again(task: TuneTask, measurer: Measurer, journal: Journal, trials: list[Trial]) -> None:

@@ -25,6 +25,8 @@ class Control:
         self.paused = False
         self.deadline: float | None = None
         """`time.monotonic()` at which the time budget is spent."""
+        self.starting = True
+        """Before the first round: nothing can be lost, so a stop is at once."""
         self._interrupts = 0
 
     def listen(self, lifeline: int | None) -> None:
@@ -55,11 +57,13 @@ class Control:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self._interrupts += 1
         self.stop_requested = True
-        if self._interrupts > 1:
+        if self._interrupts > 1 or self.starting:
             raise StoppedAtOnceError
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self.stop_requested = True
+        if self.starting:
+            raise StoppedAtOnceError
 
     def _pause(self, number: int, frame: FrameType | None) -> None:
         self.paused = True
@@ -74,4 +78,5 @@ class Control:
                     break
             except OSError:
                 break
-        self.stop_requested = True
+        # As a signal, so that it reaches the main thread whatever that does.
+        os.kill(os.getpid(), signal.SIGTERM)

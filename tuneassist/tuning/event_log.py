@@ -19,10 +19,16 @@ class EventLog:
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         self.lost = 0
         """Events that could not be written."""
+        self._torn = False
 
     def write(self, event: Event) -> None:
         """Append one event."""
+        # After a line that was cut short, a line of its own for what follows.
+        line = ("\n" if self._torn else "") + encode(event) + "\n"
+        data = line.encode()
         try:
-            os.write(self._fd, (encode(event) + "\n").encode())
+            written = os.write(self._fd, data)
         except OSError:
-            self.lost += 1
+            written = 0
+        self._torn = self._torn if not written else written < len(data)
+        self.lost += written < len(data)

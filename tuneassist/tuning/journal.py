@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
 
 from tuneassist import events
-from tuneassist.records import Round, Trial
+from tuneassist.records import Round, RunStatus, Trial
 from tuneassist.storage.base import Store
 from tuneassist.tuning.event_log import EventLog
 from tuneassist.tuning.phases import PhaseClock
@@ -20,7 +21,8 @@ class Journal:
         self.store = store
         self._log = log
         self._clock = clock
-        self._phase: tuple[str, int | None] = ("startup", None)
+        self._phase: tuple[str, int | None, int, int] = ("startup", None, 0, 0)
+        self._pause = contextlib.ExitStack()
         self.first_measurement_secs: float | None = None
 
     def say(self, event: events.Event) -> None:
@@ -33,7 +35,18 @@ class Journal:
 
     def phase(self, name: str, task_id: int | None = None, done: int = 0, total: int = 0) -> None:
         """Tell the viewers what happens now."""
+        self._phase = (name, task_id, done, total)
         self.say(events.PhaseChanged(time.time(), name, task_id, done, total))
+
+    def paused(self, run_id: int, paused: bool) -> None:
+        """Note that a pause begins or ends, wherever the run stands."""
+        self.store.set_run_status(run_id, RunStatus.PAUSED if paused else RunStatus.RUNNING)
+        if paused:
+            self._pause.enter_context(self._clock.phase("paused"))
+            self.say(events.PhaseChanged(time.time(), "paused"))
+        else:
+            self._pause.close()
+            self.phase(*self._phase)
 
     def trial(self, trial: Trial) -> int:
         """Commit one trial, then tell; return its id."""

@@ -31,6 +31,8 @@ class Limits:
     build_secs: float
     run_secs: float
     memory_bytes: int
+    build_cpu_secs: float = math.inf
+    """CPU time of a build, which other load on the machine does not lengthen."""
 
 
 def limits_for(
@@ -181,6 +183,7 @@ class Measurer:
             "prepacked": job.prepacked,
             "cores": self._cores,
             "memory_limit_bytes": limits.memory_bytes,
+            "build_cpu_secs": limits.build_cpu_secs if math.isfinite(limits.build_cpu_secs) else None,
         }
         return self._workers.fork(order, timeout_secs=limits.build_secs)
 
@@ -323,7 +326,11 @@ class _Batch:
             elif worker.sock in ready:
                 del self._building[index]
                 answer = self._m._read(worker, TrialStatus.BUILD_ERROR)
-                if isinstance(answer, Outcome):
+                if isinstance(answer, Outcome) and "SIGXCPU" in (answer.error or ""):
+                    secs = self._limits.build_cpu_secs
+                    error = f"Not built after {secs:.1f} s of CPU time."
+                    self._end(index, Outcome(TrialStatus.BUILD_TIMEOUT, error=error), secs)
+                elif isinstance(answer, Outcome):
                     self._end(index, answer, now - started)
                 else:
                     self._built.append(_Built(index, worker, answer["secs"]))

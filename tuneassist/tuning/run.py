@@ -42,6 +42,8 @@ class RunParts:
     journal: Journal
     clock: PhaseClock
     control: Control
+    checkpoint: Callable[[], bool]
+    """Waits while paused; true to stop."""
     workers: Workers
     measurer: Measurer
     prepare: Callable[[TuneTask], None]
@@ -248,9 +250,7 @@ class TuningRun:
             self._inputs_of = task.id
 
     def _checkpoint(self) -> bool:
-        return self._p.control.checkpoint(
-            lambda paused: self._p.journal.phase("paused" if paused else "search")
-        )
+        return self._p.checkpoint()
 
     def _end(self, task: TuneTask, reason: str, detail: str = "") -> None:
         task.ended = reason

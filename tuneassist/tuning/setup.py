@@ -87,6 +87,9 @@ class RunSetup:
             self._model = ModelLoader(
                 self._settings.cost_model, seed=self._settings.seed, threads=len(self._cores)
             )
+        for info in infos:
+            if info.op == "script":
+                self._journal.message("info", f"Loading {info.name}, which runs the file.")
         modules = [build_prim_func(info) for info in infos]
         infos = [describe_module(info, mod) for info, mod in zip(infos, modules, strict=True)]
         machine = replace(this_machine(), cores=len(self._cores))
@@ -104,6 +107,7 @@ class RunSetup:
     def work(self, control: Control) -> None:
         """Search, then confirm what was found."""
         assert self._run is not None
+        control.starting = False
         self._run.search()
         if not control.stop_requested:
             self._run.confirm()
@@ -230,15 +234,19 @@ class RunSetup:
             self._workers,
             self._cores,
             Protocol(settings.repeat, settings.min_repeat_secs, settings.flush_cache),
-            checkpoint=self._control.checkpoint,
+            checkpoint=self._checkpoint,
             on_phase=self._on_phase,
         )
         return RunParts(
             run_id=self.run_id, settings=settings, cores=self._cores, journal=self._journal,
-            clock=self._clock, control=self._control, workers=self._workers, measurer=measurer,
+            clock=self._clock, control=self._control, checkpoint=self._checkpoint,
+            workers=self._workers, measurer=measurer,
             prepare=self._preparer(target),
             trained_secs=lambda: self._clock.secs().get("train", 0.0),
         )  # fmt: skip
+
+    def _checkpoint(self) -> bool:
+        return self._control.checkpoint(lambda paused: self._journal.paused(self.run_id, paused))
 
     def _on_phase(self, phase: str, done: int, total: int) -> None:
         self._clock.enter(phase)

@@ -94,7 +94,7 @@ class TuneTask:
         if len(self._build_secs) < _ENOUGH_BUILDS:
             return self.limits
         usual = _SLOWEST_BUILD * statistics.median(self._build_secs)
-        return replace(self.limits, build_secs=min(self.limits.build_secs, max(usual, _BUILD_FLOOR_SECS)))
+        return replace(self.limits, build_cpu_secs=max(usual, _BUILD_FLOOR_SECS))
 
     def count(self, trial: Trial) -> None:
         """Take in one trial, of this run or (on resuming) of before."""

@@ -8,13 +8,13 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tuneassist.errors import MachineError
+from tuneassist.processes import module_command
 from tuneassist.tuning.wire import WireClosedError, receive, send
 
 _LOG_CHARS = 2000
@@ -88,7 +88,7 @@ class Workers:
         }
         with self._log.open("ab") as log:
             self._zygote = subprocess.Popen(
-                [sys.executable, "-m", "tuneassist.tuning.zygote", str(theirs.fileno()), self._kind],
+                module_command("tuneassist.tuning.zygote", str(theirs.fileno()), self._kind),
                 pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         theirs.close()

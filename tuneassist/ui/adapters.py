@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tuneassist.config import load_config
 from tuneassist.errors import BY_EXIT_CODE, MachineError, TuneAssistError
+from tuneassist.processes import module_command
 from tuneassist.records import Run, RunSettings, WorkloadInfo
 from tuneassist.ui.services import Services, Session
 from tuneassist.ui.store_reader import StoreReader
@@ -46,7 +46,7 @@ class LocalCommands:
         Raises:
             TuneAssistError: It failed: its own message; or it took too long.
         """
-        command = [sys.executable, "-m", "tuneassist", *args]
+        command = module_command("tuneassist", *args)
         shown = f"tuneassist {' '.join(args)}"
         try:
             done = subprocess.run(

@@ -15,6 +15,9 @@ from tuneassist.workloads._params import LARGEST, Value, Values
 from tuneassist.workloads.catalogue import CATALOGUE
 from tuneassist.workloads.operators import OPERATORS, Operator, describe
 
+_COPIES = 5
+"""Inputs exist in the engine, the zygote and PyTorch; the reference output in double precision."""
+
 
 def parse_workload(spec: str) -> WorkloadInfo:
     """Return the workload that a spec names.
@@ -187,10 +190,10 @@ def _check_memory(info: WorkloadInfo) -> None:
                 remedy=f"TVM indexes with 32 bits: keep every tensor below {LARGEST:,} elements.",
             )
     available = psutil.virtual_memory().available
-    if info.bytes > available:
+    if _COPIES * info.bytes > available:
         raise UsageError(
-            f"{info.name} is too large for memory: its tensors take {info.bytes / 2**30:.1f} GiB, "
-            f"{available / 2**30:.1f} GiB are available.",
+            f"{info.name} is too large for memory: its tensors take {info.bytes / 2**30:.1f} GiB, tuning "
+            f"holds about {_COPIES} times that, and {available / 2**30:.1f} GiB are available.",
             remedy="Take smaller sizes, a smaller dtype, or free memory.",
         )
 
