@@ -11,6 +11,8 @@ from tuneassist.errors import TuneAssistError
 class ModelLoader:
     """Loads torch and the cost model in a thread, while the first candidates are built.
 
+    Not before: imports hold the interpreter, and what leads to the first build needs it.
+
     Args:
         kind: `gcn`, `mlp`, or the path of a checkpoint.
         seed: Decides the first weights.
@@ -23,13 +25,18 @@ class ModelLoader:
         self._threads = threads
         self._model: CostModel | None = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._load, daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     @property
     def pretrained(self) -> bool:
         """Whether the model knows something before the first trial."""
         return False
+
+    def start(self) -> None:
+        """Begin to load; does nothing the second time."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._load, daemon=True)
+            self._thread.start()
 
     def get(self) -> CostModel:
         """The model, once it is loaded.
@@ -37,6 +44,8 @@ class ModelLoader:
         Raises:
             TuneAssistError: The checkpoint can't be used.
         """
+        self.start()
+        assert self._thread is not None
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -18,6 +18,7 @@ from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 _EXPLORE_POPULATION = 64
 _PRIOR_SHARE = 0.75
 """Share of the first round that the guide's prior picks; the rest is as it was drawn."""
+_SURPLUS = 4
 _COSTLY = 1.35
 """Candidates predicted to take this many times the median to build wait until no others are left."""
 _GENERATIONS = 3
@@ -160,8 +161,8 @@ class TaskSearch:
         context = self._context("guided", self._population, _GENERATIONS, self._threads)
         self._rounds += 1
         context.pre_tuning(
-            # Twice what is measured: programs that were measured before are filtered out afterwards.
-            _NO_LIMIT, 2 * count, self._spaces, self.database, self._guide.for_search()
+            # More than is measured: programs measured before and costly builds are passed over.
+            _NO_LIMIT, _SURPLUS * count, self._spaces, self.database, self._guide.for_search()
         )  # fmt: skip
         picked = self._take(self._affordable(self._draw(context)), count, "search")
         affordable = self._population * budget_secs / max(time.monotonic() - started, 1e-3)

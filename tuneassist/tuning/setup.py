@@ -250,6 +250,8 @@ class RunSetup:
 
     def _on_phase(self, phase: str, done: int, total: int) -> None:
         self._clock.enter(phase)
+        if self._model is not None:
+            self._model.start()
         self._journal.phase(phase, None, done, total)
 
     def _preparer(self, target: TargetInfo) -> Callable[[TuneTask], None]:
