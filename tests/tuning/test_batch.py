@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -81,7 +82,7 @@ def test_the_same_seed_proposes_the_same_first_round(tmp_path: Path) -> None:
                         "--db", str(db))  # fmt: skip
         assert finished.returncode == 0, finished.stderr
         found = subprocess.run(
-            ["sqlite-utils", "query", str(db), "select module_hash from trials"],
+            [sys.executable, "-m", "sqlite_utils", "query", str(db), "select module_hash from trials"],
             capture_output=True,
             text=True,
         )
