@@ -192,7 +192,7 @@ def test_two_runs_at_once_share_one_database() -> None:
 
 def test_a_time_budget_ends_the_search() -> None:
     finished = tune(
-        "--workload", SMALL, "--trials", "100000", "--time-budget", "3s", "--cost-model", "random"
+        "--workload", SMALL, "--trials", "100000", "--time-budget", "15s", "--cost-model", "random"
     )
     assert finished.returncode == 0, finished.stderr
     result = result_of(finished)

@@ -136,7 +136,8 @@ FIELDS = ("text", "workload", "target", "machine", "cost_model")
 
 
 @settings(max_examples=150, deadline=None)
-@given(pattern=st.text(max_size=30), field=st.sampled_from(FIELDS))
+# No command line holds a NUL, and SQLite's LIKE ends at one.
+@given(pattern=st.text(st.characters(exclude_characters="\0"), max_size=30), field=st.sampled_from(FIELDS))
 def test_any_pattern_is_only_a_pattern(pattern: str, field: str) -> None:
     with memory_store() as store:
         start_run(store)

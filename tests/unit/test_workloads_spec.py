@@ -153,7 +153,7 @@ def test_bad_spec_is_explained(spec: str, said: str) -> None:
 
 def test_too_large_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     class Memory:
-        available = 2**20
+        available = 2**23
 
     monkeypatch.setattr("psutil.virtual_memory", Memory)
     assert parse_workload("matmul:m=256,n=256,k=256").bytes < 2**20
