@@ -26,7 +26,7 @@ from tuneassist.targets.resolve import measuring_machine, resolve_target
 from tuneassist.tuning.baseline import TorchBaseline
 from tuneassist.tuning.confirm import measure_untuned
 from tuneassist.tuning.database import Replayer
-from tuneassist.tuning.inputs import save_inputs
+from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.measurer import Measurer, Outcome, Protocol, limits_for
 from tuneassist.tuning.task import TuneTask
 from tuneassist.tuning.workers import Workers
@@ -36,7 +36,6 @@ from tuneassist.workloads.operators import OPERATORS
 from tuneassist.workloads.reference import make_inputs, tolerance
 from tuneassist.workloads.spec import parse_workload
 
-_INPUT_SEED = 20190426
 _TRIED = 5
 """Schedules that are tried, best first, where the first ones fail or compute something else."""
 _PASSES = 3
@@ -202,7 +201,7 @@ def _task(known: Known, folder: Path) -> TuneTask:
             info.flops, info.bytes, repeat=defaults.repeat, min_repeat_secs=defaults.min_repeat_secs
         ),
     )  # fmt: skip
-    save_inputs(task.inputs_path, make_inputs(info, _INPUT_SEED))
+    save_inputs(task.inputs_path, make_inputs(info, INPUT_SEED))
     return task
 
 

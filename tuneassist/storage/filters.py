@@ -77,6 +77,7 @@ def like(pattern: str) -> str:
             remedy=f"Use at most {MAX_PATTERN_CHARS}; * stands for any text.",
         )
     text = pattern.encode(errors="replace").decode()  # arguments that are no text hold lone surrogates
+    text = text.replace("\0", "\ufffd")  # SQLite's LIKE ends at a NUL and would match more than was asked
     for special in f"{_ESCAPE}%_":
         text = text.replace(special, f"{_ESCAPE}{special}")
     if not any(wildcard in text for wildcard in "*?"):

@@ -21,7 +21,7 @@ from tuneassist.targets.resolve import peak_gflops, resolve_target
 from tuneassist.tuning.control import Control
 from tuneassist.tuning.event_log import EventLog
 from tuneassist.tuning.guides import GraphGuide, Guide, StockGuide
-from tuneassist.tuning.inputs import save_inputs
+from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.journal import Journal, scratch_folder
 from tuneassist.tuning.loader import ModelLoader
 from tuneassist.tuning.measurer import Measurer, Protocol, limits_for
@@ -38,7 +38,6 @@ from tuneassist.workloads.spec import parse_workload
 if TYPE_CHECKING:
     from tuneassist.tuning.engine import Request
 
-_INPUT_SEED = 20190426
 _PRIMING_SECS = 10.0
 
 
@@ -259,7 +258,7 @@ class RunSetup:
 
         def prepare(task: TuneTask) -> None:
             if not task.inputs_path.exists():
-                inputs: list[np.ndarray] = make_inputs(task.info, _INPUT_SEED)
+                inputs: list[np.ndarray] = make_inputs(task.info, INPUT_SEED)
                 save_inputs(task.inputs_path, inputs)
             task.guide = self._guide(task, tvm_target)
             task.search = TaskSearch(
