@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tuneassist.tuning.measurer import Job
+from tuneassist.tuning.measuring import Job
 from tuneassist.tvm_api import IRModule, module_to_text, te, tirx
 
 EXTENT = 16

@@ -14,7 +14,8 @@ import pytest
 
 from tuneassist.records import TrialStatus
 from tuneassist.tuning.inputs import save_inputs
-from tuneassist.tuning.measurer import Job, Limits, Measurer, OpenJob, Outcome, Protocol
+from tuneassist.tuning.measurer import LocalMeasurer
+from tuneassist.tuning.measuring import Job, Limits, Measurer, Outcome, Protocol
 from tuneassist.tuning.workers import Workers
 
 pytestmark = pytest.mark.tvm
@@ -36,7 +37,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
 
 @pytest.fixture
 def measurer(workers: Workers) -> Measurer:
-    return Measurer(workers, tuple(sorted(os.sched_getaffinity(0))), Protocol(min_repeat_secs=0.001))
+    return LocalMeasurer(workers, tuple(sorted(os.sched_getaffinity(0))), Protocol(min_repeat_secs=0.001))
 
 
 def outcomes_of(measurer: Measurer, jobs: list[Job], limits: Limits = LIMITS) -> list[Outcome]:
@@ -92,7 +93,9 @@ def test_a_clearly_slow_candidate_is_measured_shortly_and_marked(measurer: Measu
 
 def test_the_checkpoint_ends_a_batch_between_trials(workers: Workers) -> None:
     done: list[int] = []
-    measurer = Measurer(workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=lambda: len(done) >= 2)
+    measurer = LocalMeasurer(
+        workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=lambda: len(done) >= 2
+    )
     finished = measurer.run(
         [fault_kernels.job("good")] * 5,
         LIMITS,
@@ -113,7 +116,7 @@ def test_a_zygote_that_dies_is_replaced_and_no_job_is_lost(workers: Workers) -> 
             os.kill(zygotes[0].pid, signal.SIGKILL)
         return False
 
-    measurer = Measurer(workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=kill_once)
+    measurer = LocalMeasurer(workers, (0,), Protocol(min_repeat_secs=0.001), checkpoint=kill_once)
     outcomes = outcomes_of(measurer, [fault_kernels.job("good")] * 4)
     assert killed
     assert [outcome.status for outcome in outcomes] == [TrialStatus.OK] * 4
@@ -122,14 +125,14 @@ def test_a_zygote_that_dies_is_replaced_and_no_job_is_lost(workers: Workers) -> 
 def test_an_open_job_is_measured_again_and_checked(measurer: Measurer, tmp_path: Path) -> None:
     reference = tmp_path / "reference.npy"
     (opened,) = measurer.open([fault_kernels.job("good")], LIMITS)
-    assert isinstance(opened, OpenJob)
+    assert not isinstance(opened, Outcome)
     assert opened.measure().status is TrialStatus.OK
     assert opened.measure(quick=True).status is TrialStatus.OK
     opened.check(reference, rtol=0.0, atol=0.0, save=True)
     opened.close()
 
     same, wrong = measurer.open([fault_kernels.job("good"), fault_kernels.job("nan")], LIMITS)
-    assert isinstance(same, OpenJob) and isinstance(wrong, OpenJob)
+    assert not isinstance(same, Outcome) and not isinstance(wrong, Outcome)
     assert same.check(reference, rtol=1e-6, atol=0.0)["correct"]
     same.close()
 

@@ -27,7 +27,8 @@ from tuneassist.tuning.baseline import TorchBaseline
 from tuneassist.tuning.confirm import measure_untuned
 from tuneassist.tuning.database import Replayer
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
-from tuneassist.tuning.measurer import Measurer, Outcome, Protocol, limits_for
+from tuneassist.tuning.measurer import LocalMeasurer
+from tuneassist.tuning.measuring import Outcome, Protocol, limits_for
 from tuneassist.tuning.task import TuneTask
 from tuneassist.tuning.workers import Workers
 from tuneassist.tvm_api import IRModule, Target, load_tensor_intrinsics
@@ -218,7 +219,7 @@ class _Application:
         self._verify = verify
         self._progress = progress
         self._protocol = Protocol()
-        self._measurer = Measurer(workers, cores, self._protocol)
+        self._measurer = LocalMeasurer(workers, cores, self._protocol)
         self._notes: list[str] = []
 
     def run(self) -> Applied:

@@ -10,7 +10,7 @@ from typing import Any
 from tuneassist import events
 from tuneassist.records import RunSettings, Trial, TrialStatus
 from tuneassist.tuning.journal import Journal
-from tuneassist.tuning.measurer import Measurer, OpenJob, Outcome
+from tuneassist.tuning.measuring import Measurer, Outcome
 from tuneassist.tuning.task import TuneTask
 from tuneassist.workloads.reference import tolerance
 
@@ -84,11 +84,11 @@ def _measure_again(task: TuneTask, measurer: Measurer, journal: Journal, trials:
     try:
         for _ in range(_PASSES):
             for trial, job in zip(trials, opened, strict=True):
-                if isinstance(job, OpenJob):
+                if not isinstance(job, Outcome):
                     repeats[trial.ordinal] += job.measure().run_secs or ()
     finally:
         for job in opened:
-            if isinstance(job, OpenJob):
+            if not isinstance(job, Outcome):
                 job.close()
     for trial in trials:
         again = repeats[trial.ordinal]
@@ -106,7 +106,7 @@ def _check(task: TuneTask, measurer: Measurer, journal: Journal, trial: Trial) -
     rtol, atol = tolerance(task.info)
     (opened,) = measurer.open([task.job(module, prepacked=False)], task.limits)
     answer: Any = opened
-    if isinstance(opened, OpenJob):
+    if not isinstance(opened, Outcome):
         answer = opened.check(task.reference_path, rtol=rtol, atol=atol)
         opened.close()
     if isinstance(answer, Outcome):

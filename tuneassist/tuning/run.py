@@ -14,7 +14,7 @@ from tuneassist.tuning.baseline import TorchBaseline
 from tuneassist.tuning.confirm import confirm_best, measure_untuned
 from tuneassist.tuning.control import Control
 from tuneassist.tuning.journal import Journal
-from tuneassist.tuning.measurer import Measurer, Outcome
+from tuneassist.tuning.measuring import Measurer, Outcome
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tuning.scheduler import next_task
 from tuneassist.tuning.search import Candidate, SpaceError

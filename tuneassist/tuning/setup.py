@@ -24,7 +24,8 @@ from tuneassist.tuning.guides import GraphGuide, Guide, StockGuide
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.journal import Journal, scratch_folder
 from tuneassist.tuning.loader import ModelLoader
-from tuneassist.tuning.measurer import Measurer, Protocol, limits_for
+from tuneassist.tuning.measurer import LocalMeasurer
+from tuneassist.tuning.measuring import Measurer, Protocol, limits_for
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tuning.run import RunParts, TuningRun
 from tuneassist.tuning.search import TaskSearch
@@ -229,7 +230,7 @@ class RunSetup:
     def _parts(self, target: TargetInfo) -> RunParts:
         assert self._workers is not None
         settings = self._settings
-        measurer = Measurer(
+        measurer: Measurer = LocalMeasurer(
             self._workers,
             self._cores,
             Protocol(settings.repeat, settings.min_repeat_secs, settings.flush_cache),

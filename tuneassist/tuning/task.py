@@ -12,7 +12,7 @@ from typing import Any
 from tuneassist.records import FAILURES, Trial, TrialStatus, WorkloadInfo
 from tuneassist.storage.base import Store
 from tuneassist.tuning.guides import Guide
-from tuneassist.tuning.measurer import Job, Limits
+from tuneassist.tuning.measuring import Job, Limits
 from tuneassist.tuning.scheduler import TaskProgress
 from tuneassist.tuning.search import TaskSearch
 from tuneassist.tvm_api import IRModule, module_to_text
