@@ -115,6 +115,22 @@ def test_a_batch_is_its_modules_one_by_one() -> None:
     assert extract_batch([], 2) == []
 
 
+def test_a_statement_does_not_depend_on_those_after_it() -> None:
+    from tuneassist.tvm_api import te, tvm
+
+    def double(source: Any) -> Any:
+        return te.compute(source.shape, lambda i, j: source[i, j] * 2.0, name="B")
+
+    def doubled(*shapes: tuple[int, int]) -> AstGraph:
+        sources = [te.placeholder(shape, name="A") for shape in shapes]
+        function = te.create_prim_func([*sources, *(double(source) for source in sources)])
+        return extract(tvm.IRModule({"main": function}), 2)
+
+    alone, first = doubled((32, 64)), doubled((32, 64), (4, 8))
+    for node in (int(nodes(alone, "store")[0]), int(nodes(alone, "load")[0])):
+        assert np.array_equal(alone.features[node], first.features[node])
+
+
 def test_a_lowered_module_and_unknown_nodes_do_not_crash() -> None:
     from tuneassist.tvm_api import te, tvm
 

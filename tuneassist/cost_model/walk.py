@@ -319,7 +319,7 @@ class _Walker:
             bound = self._bound.get(handle)
             value = 0 if bound is None else self._value(bound)
         else:
-            value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth]
+            value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth].copy()
         self._values[handle] = value
         return value
 
