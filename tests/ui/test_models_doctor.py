@@ -10,9 +10,8 @@ import pytest
 from ui_fakes import FakeCommands, FakeReader, fake_services, screen_text, until
 
 from tuneassist.errors import MachineError
+from tuneassist.storage.models import ModelRow
 from tuneassist.ui.app import TuneAssistApp
-from tuneassist.ui.screens import models
-from tuneassist.ui.services import ModelRow
 
 CHECKS = {
     "ok": False,
@@ -55,7 +54,7 @@ async def test_models_show_their_figures(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "gcn.json").write_text(json.dumps({"kind": "gcn", "trained_on": "measured set", **METRICS}))
     (tmp_path / "odd.pt").write_bytes(b"weights")
     (tmp_path / "odd.json").write_text("not json")
-    monkeypatch.setattr(models, "assets_path", lambda: tmp_path)
+    monkeypatch.setattr("tuneassist.storage.models.assets_path", lambda: tmp_path)
     stored = ModelRow("mlp", "/data/mlp.pt", "f" * 64, "run 3", 1_760_000_000.0, {"rmse": 0.2})
     app = TuneAssistApp(fake_services(tmp_path, reader=FakeReader(model_rows=[stored])))
     async with app.run_test(size=(220, 24), notifications=True) as pilot:
@@ -69,7 +68,7 @@ async def test_models_show_their_figures(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 async def test_no_model_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "assets_path", lambda: tmp_path / "absent")
+    monkeypatch.setattr("tuneassist.storage.models.assets_path", lambda: tmp_path / "absent")
     app = TuneAssistApp(fake_services(tmp_path))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.press("m")

@@ -15,9 +15,8 @@ from ui_script import START, scripted_run
 
 from tuneassist.events import TrialEnded
 from tuneassist.records import RunSettings, RunStatus
+from tuneassist.storage.models import ModelRow
 from tuneassist.ui.app import TuneAssistApp
-from tuneassist.ui.screens import models
-from tuneassist.ui.services import ModelRow
 
 pytestmark = pytest.mark.skipif(textual.__version__ != "8.2.8", reason="drawn by Textual 8.2.8")
 
@@ -42,7 +41,7 @@ Steps = Callable[[TuneAssistApp, Pilot[Any]], Awaitable[None]]
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TuneAssistApp:
     monkeypatch.setattr("tuneassist.ui.screens.start.__version__", "1.0")
-    monkeypatch.setattr(models, "assets_path", lambda: tmp_path / "absent")
+    monkeypatch.setattr("tuneassist.storage.models.assets_path", lambda: tmp_path / "absent")
     trials = [event.trial for event in scripted_run() if isinstance(event, TrialEnded)]
     model = ModelRow("gcn", "/data/gcn.pt", "f" * 64, "measured set, 12 workloads", START, {"pairwise": 0.81})
     answers = {"trial 1 --untuned": program(1, extent=99), "trial": program(1), "doctor": CHECKS}

@@ -26,8 +26,9 @@ from tuneassist.records import (
     WorkloadInfo,
 )
 from tuneassist.session import EngineSession
+from tuneassist.storage.models import ModelRow
 from tuneassist.storage.queries import RunRow, TrialRow
-from tuneassist.ui.services import KnownBest, ModelRow, Services
+from tuneassist.ui.services import KnownBest, Services
 
 ME = 4242
 

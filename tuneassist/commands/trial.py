@@ -6,10 +6,12 @@ from typing import Any
 
 import click
 
-from tuneassist.commands._history_print import hint, reports_errors, safe
+from tuneassist.commands._history_print import hint, reports_errors
 from tuneassist.commands._options import db_option, json_option, print_json
-from tuneassist.config import assets_path, database_path
+from tuneassist.commands._program_print import print_tree
+from tuneassist.config import database_path
 from tuneassist.errors import UsageError
+from tuneassist.storage.models import checkpoint_path, packaged_models
 
 
 @click.command("trial")
@@ -19,7 +21,7 @@ from tuneassist.errors import UsageError
     help="What to print.",
 )  # fmt: skip
 @click.option(
-    "--model", metavar="PATH|none",
+    "--model", metavar="PATH|pretrained|none",
     help="The checkpoint that says what each node adds to the predicted log time. [default: the pretrained "
     "model, where there is one]",
 )  # fmt: skip
@@ -41,14 +43,14 @@ def command(
 
     with open_store(database_path(db), readonly=True) as store:
         if model is not None:
-            named = None if model == "none" else model
+            named = None if model == "none" else str(checkpoint_path(model))
             program = inspect_trial(store, trial_id, model=named, untuned=untuned)
         else:
             program = _with_pretrained(store, trial_id, untuned)
     if as_json:
         print_json(program)
     elif view == "tree":
-        _print_tree(program["nodes"])
+        print_tree(program)
     else:
         click.echo(program[view])
 
@@ -58,27 +60,9 @@ def _with_pretrained(store: Any, trial_id: int, untuned: bool) -> dict[str, Any]
     from tuneassist.exchange.program import inspect_trial
 
     program = inspect_trial(store, trial_id, untuned=untuned)
-    for path in sorted(assets_path().glob("*.pt")):
+    for model in packaged_models():
         try:
-            return inspect_trial(store, trial_id, model=str(path), untuned=untuned)
+            return inspect_trial(store, trial_id, model=model.path, untuned=untuned)
         except UsageError as error:
-            hint(f"No contributions by {path.name}: {error.message}")
+            hint(f"No contributions by {model.path}: {error.message}")
     return program
-
-
-def _print_tree(nodes: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-    from rich.tree import Tree
-
-    def words(node: dict[str, Any]) -> Text:
-        text = Text(node["kind"], style="cyan").append(f" {safe(node['label'])}".rstrip(), style="default")
-        if node["contribution"] is not None:
-            text.append(f"  {node['contribution']:+.3g}", style="magenta")
-        return text
-
-    branches: dict[int, Tree] = {}
-    for node in nodes:  # Parents come before their children.
-        above = branches.get(node["parent"])
-        branches[node["id"]] = Tree(words(node)) if above is None else above.add(words(node))
-    Console(highlight=False).print(branches[nodes[0]["id"]])

@@ -103,7 +103,8 @@ def _open(path: str | Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     try:
         data = torch.load(str(path), map_location="cpu", weights_only=True)
         head, tensors = json.loads(data["header"]), dict(data["state"])
-        if head.get("format") != _FORMAT or not all(isinstance(t, torch.Tensor) for t in tensors.values()):
+        known = head.get("format") == _FORMAT and isinstance(head.get("architecture"), dict)
+        if not known or not all(isinstance(t, torch.Tensor) for t in tensors.values()):
             raise ValueError("it lacks the header of one")
     except FileNotFoundError as error:
         raise UsageError(f"There is no checkpoint {path}.", remedy="Check the path.") from error

@@ -13,11 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from tuneassist.cost_model.mixture import Mixture
+
 Values = npt.ArrayLike
 Array = npt.NDArray[np.float64]
 
 NOISE = 0.04
 """Pairs whose measurements differ by less than this share are not counted: the usual spread of repeats."""
+CALIBRATION_FACTOR = 1.5
+"""A prediction within this factor of what was measured counts as calibrated."""
 
 
 def pairwise_accuracy(predicted: Values, measured: Values, *, noise: float = NOISE) -> float | None:
@@ -84,6 +88,18 @@ def mape(predicted: Values, measured: Values) -> float | None:
     return float(np.mean(np.abs(p - m) / m)) if len(p) else None
 
 
+def within_factor(predicted: Values, measured: Values, factor: float = CALIBRATION_FACTOR) -> float | None:
+    """Calibration: the share of predictions within that factor of what was measured, either way."""
+    p, m = _positive(predicted, measured)
+    return float(np.mean(np.abs(np.log(p) - np.log(m)) <= np.log(factor))) if len(p) else None
+
+
+def bias_log(predicted: Values, measured: Values) -> float | None:
+    """Mean of log predicted less log measured: above 0, the model holds these for slower than they are."""
+    p, m = _positive(predicted, measured)
+    return float(np.mean(np.log(p) - np.log(m))) if len(p) else None
+
+
 def evaluate(
     predicted: Values, measured: Values, *, ks: Sequence[int] = (1, 5, 10), noise: float = NOISE
 ) -> dict[str, float | None]:
@@ -96,7 +112,51 @@ def evaluate(
         "rmse_log": rmse_log(predicted, measured),
         "r2_log": r2_log(predicted, measured),
         "mape": mape(predicted, measured),
+        "calibration": within_factor(predicted, measured),
+        "bias_log": bias_log(predicted, measured),
     }
+
+
+def by_component(predicted: Values, measured: Values, mixture: Mixture) -> list[dict[str, float | None]]:
+    """All of the above inside each component of the mixture fitted to the measured log times.
+
+    A trial belongs to the component that most likely gave its measured time. A component that is rare
+    hardly shows in figures over all trials; here it can't hide.
+
+    Args:
+        predicted: (n,) seconds.
+        measured: (n,) seconds.
+        mixture: Of the measured log seconds of the task.
+
+    Returns:
+        For each component, the fastest first: `mean_secs` and `weight`, `count` and `share` of the trials
+        that belong to it, and the figures of `evaluate` among them alone. `pairwise_across` is the share
+        of pairs of a member with a trial of another component that the model orders as measured.
+    """
+    p, m = _positive(predicted, measured)
+    member = mixture.component(np.log(m))
+    return [
+        {
+            "mean_secs": float(np.exp(mixture.means[k])),
+            "weight": float(mixture.weights[k]),
+            "count": int(np.sum(member == k)),
+            "share": float(np.mean(member == k)) if len(m) else None,
+            "pairwise_across": _accuracy_across(p, m, member == k),
+            **evaluate(p[member == k], m[member == k]),
+        }
+        for k in range(mixture.components)
+    ]
+
+
+def _accuracy_across(p: Array, m: Array, inside: npt.NDArray[np.bool_]) -> float | None:
+    """Pairwise accuracy over the pairs of one inside with one outside."""
+    measured = m[inside][:, None] - m[~inside][None, :]
+    low = np.minimum(m[inside][:, None], m[~inside][None, :])
+    counted = (measured != 0) & (np.abs(measured) >= NOISE * np.abs(low))
+    if not counted.any():
+        return None
+    agreement = np.sign(p[inside][:, None] - p[~inside][None, :]) * np.sign(measured)
+    return float(((agreement[counted] + 1) / 2).mean())
 
 
 def _finite(predicted: Values, measured: Values) -> tuple[Array, Array]:

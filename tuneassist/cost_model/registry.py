@@ -38,7 +38,7 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
         )
     from tuneassist.cost_model import checkpoint
 
-    named = str(checkpoint.header(kind).get("architecture", {}).get("kind"))
+    named = str(checkpoint.header(kind)["architecture"].get("kind"))
     if named not in KINDS:
         raise UsageError(
             f"The checkpoint {kind} holds a model of kind {named!r}, which this version does not know.",

@@ -41,7 +41,8 @@ def inspect_trial(
         `trial_id`; `nodes`, each with `id`, `parent` (None for the root), `kind`, `label`, `detail` (facts
         and features by name) and `contribution`; `edges` as [store, load, "flow"] beside the tree's own;
         `script`, TVMScript; `trace`, MetaSchedule's Python form; `constant`, what the model adds
-        whatever the nodes are; `predicted_secs`, by the model.
+        whatever the nodes are; `predicted_secs`, by the model; `measured_secs`; `workload`, its name; and
+        `unknown`, how often each class of AST node was seen that this version does not know.
 
     Raises:
         UsageError: There is no such trial, or the model can't be used.
@@ -58,12 +59,15 @@ def inspect_trial(
         node["contribution"] = contribution
     return {
         "trial_id": trial_id,
+        "workload": workload.name,
+        "measured_secs": None if untuned else trial.best_of,
         "nodes": nodes,
         "edges": _flows(graph),
         "script": schedule.mod.script(),
         "trace": "\n".join(schedule.trace.as_python()),
         "constant": told.get("constant"),
         "predicted_secs": told.get("predicted_secs"),
+        "unknown": dict(graph.unknown),
     }
 
 

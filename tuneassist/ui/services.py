@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from tuneassist.events import Event
 from tuneassist.records import Round, Run, RunSettings, Task, Trial, WorkloadInfo
+from tuneassist.storage.models import ModelRow
 from tuneassist.storage.queries import RunRow, TrialRow
 
 
@@ -23,18 +24,6 @@ class KnownBest:
 
     best_secs: float | None
     trials: int
-
-
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """A checkpoint of a cost model."""
-
-    kind: str
-    path: str
-    sha256: str
-    trained_on: str
-    created_at: float
-    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Reader(Protocol):

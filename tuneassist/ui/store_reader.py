@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +12,10 @@ from tuneassist.records import Round, Run, Task, Trial
 from tuneassist.storage import queries, rows
 from tuneassist.storage.faults import no_such_run
 from tuneassist.storage.filters import RunFilter
+from tuneassist.storage.models import ModelRow, stored_models
 from tuneassist.storage.queries import RunRow, TrialRow
 from tuneassist.storage.reading import reading
-from tuneassist.ui.services import KnownBest, ModelRow
+from tuneassist.ui.services import KnownBest
 
 _BUSY_SECS = 3.0
 
@@ -128,24 +128,11 @@ class StoreReader:
 
     def models(self) -> Sequence[ModelRow]:
         """Checkpoints that the store knows, newest first."""
-        found = self._all("SELECT * FROM cost_models ORDER BY created_at DESC, id DESC")
-        return [
-            ModelRow(
-                row["kind"], row["path"], row["sha256"], row["trained_on"], row["created_at"], _json(row)
-            )
-            for row in found
-        ]
+        with reading(self._path, busy_timeout_secs=_BUSY_SECS) as conn:
+            return stored_models(conn)
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         if not self._path.exists():
             return []
         with reading(self._path, busy_timeout_secs=_BUSY_SECS) as conn:
             return conn.execute(sql, values).fetchall()
-
-
-def _json(row: sqlite3.Row) -> dict[str, Any]:
-    try:
-        value = json.loads(row["metrics_json"])
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -13,10 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, VerticalScroll
 from textual.widgets import Static
 
-from tuneassist.config import assets_path
+from tuneassist.storage.models import ModelRow, packaged_models
 from tuneassist.ui import format as fmt
 from tuneassist.ui.screens.base import BaseScreen
-from tuneassist.ui.services import ModelRow
 from tuneassist.ui.widgets.table import Column, Row, Table
 
 _COLUMNS = (
@@ -66,7 +63,10 @@ class ModelsScreen(BaseScreen):
         self.query_one("#models").display = bool(models)
         self.query_one(Table).show(
             [
-                Row(str(number), (m.kind, fmt.moment(m.created_at), m.trained_on, m.sha256[:12], m.path))
+                Row(
+                    str(number),
+                    (m.kind or fmt.NONE, fmt.moment(m.created_at), m.trained_on, m.sha256[:12], m.path),
+                )
                 for number, m in enumerate(models)
             ]
         )
@@ -84,21 +84,6 @@ class ModelsScreen(BaseScreen):
         key = self.query_one(Table).current_key
         if key is not None:
             self.tune_app.copy(self._models[int(key)].path)
-
-
-def packaged_models() -> list[ModelRow]:
-    """Checkpoints in the installation's assets; a JSON file of the same name holds their figures."""
-    found: list[ModelRow] = []
-    for path in sorted(assets_path().glob("*.pt")) if assets_path().is_dir() else []:
-        try:
-            about = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            about = {}
-        metrics = about if isinstance(about, dict) else {}
-        made = path.stat().st_mtime if path.exists() else time.time()
-        kind, trained = str(metrics.get("kind", "gcn")), str(metrics.get("trained_on", "with this release"))
-        found.append(ModelRow(kind, str(path), str(metrics.get("sha256", "")), trained, made, metrics))
-    return found
 
 
 def metrics_table(metrics: Any) -> RichTable | str:

@@ -1,0 +1,16 @@
+"""`tuneassist dataset`: measured data as a whole. Each subcommand lives in a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from tuneassist.commands._group import LazySubgroup
+
+_SUBCOMMANDS = {
+    "stats": ("_dataset_stats", "Show counts, failures and the distribution of log time per workload."),
+}
+
+
+@click.group(cls=LazySubgroup, name="dataset", members=_SUBCOMMANDS)
+def command() -> None:
+    """Look into measured data as a whole."""

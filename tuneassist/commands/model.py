@@ -1,0 +1,18 @@
+"""`tuneassist model`: cost models. Each subcommand lives in a module of its own."""
+
+from __future__ import annotations
+
+import click
+
+from tuneassist.commands._group import LazySubgroup
+
+_SUBCOMMANDS = {
+    "list": ("_model_list", "List the checkpoints that are known."),
+    "info": ("_model_info", "Show what a checkpoint is, and whether this version can use it."),
+    "explain": ("_model_explain", "Show what each node of a trial's program adds to the predicted time."),
+}
+
+
+@click.group(cls=LazySubgroup, name="model", members=_SUBCOMMANDS)
+def command() -> None:
+    """List, describe and explain cost models."""

@@ -1,0 +1,90 @@
+"""Checkpoints of cost models: those that a store knows, and those that came with the installation."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tuneassist.config import assets_path
+from tuneassist.errors import UsageError
+
+PRETRAINED = "pretrained"
+"""Names the checkpoint that came with the installation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A checkpoint of a cost model."""
+
+    kind: str
+    path: str
+    sha256: str
+    trained_on: str
+    created_at: float
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+def stored_models(conn: sqlite3.Connection) -> list[ModelRow]:
+    """Checkpoints that the store knows, newest first."""
+    found = conn.execute("SELECT * FROM cost_models ORDER BY created_at DESC, id DESC").fetchall()
+    return [
+        ModelRow(
+            row["kind"], row["path"], row["sha256"], row["trained_on"], row["created_at"],
+            _object(row["metrics_json"]),
+        )
+        for row in found
+    ]  # fmt: skip
+
+
+def packaged_models() -> list[ModelRow]:
+    """Checkpoints in the installation's assets; a JSON file of the same name holds their figures."""
+    return [described(path) for path in sorted(assets_path().glob("*.pt"))]
+
+
+def checkpoint_path(name: str) -> Path:
+    """The file of a checkpoint named by its path, or `pretrained`.
+
+    Raises:
+        UsageError: There is none.
+    """
+    packaged = sorted(assets_path().glob("*.pt")) if name == PRETRAINED else []
+    path = packaged[0] if packaged else Path(name).expanduser()
+    if path.is_file():
+        return path
+    if name == PRETRAINED:
+        raise UsageError(
+            f"This installation came without a pretrained model: {assets_path()} holds none.",
+            remedy="Name a checkpoint file; `tuneassist model list` shows those that are known.",
+        )
+    raise UsageError(
+        f"There is no checkpoint {name}.",
+        remedy=f"Name a checkpoint file, or {PRETRAINED}; `tuneassist model list` shows what is known.",
+    )
+
+
+def described(path: Path) -> ModelRow:
+    """A checkpoint file as the JSON file of the same name describes it, if there is one.
+
+    Raises:
+        OSError: There is no such checkpoint.
+    """
+    try:
+        about = _object(path.with_suffix(".json").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        about = {}
+    return ModelRow(
+        str(about.get("kind", "")), str(path), str(about.get("sha256", "")),
+        str(about.get("trained_on", "")), path.stat().st_mtime, about,
+    )  # fmt: skip
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
