@@ -178,6 +178,8 @@ class Trial:
     peak_rss_bytes: int | None = None
     module_hash: str = ""
     """Identifies the scheduled module: equal hashes are equal programs, whatever their traces."""
+    device: str | None = None
+    """The device behind the RPC tracker that ran it; None: the run's machine itself."""
     id: int | None = None
 
 

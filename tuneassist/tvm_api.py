@@ -13,8 +13,9 @@ from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
 with torch_hidden():
     import tvm
 import tvm_ffi
-from tvm import relax, te, tirx, topi
+from tvm import relax, rpc, te, tirx, topi
 from tvm.ir.utils import derived_object
+from tvm.rpc import base as rpc_base
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.analysis import estimate_tir_flops
@@ -67,6 +68,8 @@ __all__ = [
     "module_to_text",
     "ms",
     "relax",
+    "rpc",
+    "rpc_base",
     "structural_equal",
     "structural_hash",
     "te",

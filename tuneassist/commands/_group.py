@@ -16,6 +16,7 @@ SUBCOMMANDS = {
     "history": "Inspect what was measured.",
     "import": "Read a MetaSchedule database, or another tuneassist database, into this one.",
     "model": "List, describe and explain cost models.",
+    "serve": "Offer this machine to an RPC tracker as a device to measure on.",
     "targets": "List hardware targets, or explain one.",
     "trial": "Show the program of a trial: its tree, TVMScript and trace.",
     "workloads": "List workloads with their shapes, FLOPs and arithmetic intensity.",

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from tuneassist.errors import UsageError
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -39,3 +41,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[IPV6]:PORT`.
+
+    Raises:
+        UsageError: It has not that form.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not host or not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise UsageError(f"{text!r} is no address.", remedy="Write HOST:PORT, such as 127.0.0.1:9190.")
+    return host, int(port)

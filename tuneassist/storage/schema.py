@@ -18,3 +18,11 @@ def _first_release(db: Database) -> None:
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     # A reader learns the version from `user_version` without loading sqlite-utils, which costs 0.2 s.
     db.execute("PRAGMA user_version = 1")
+
+
+@MIGRATIONS(name="0002_devices")
+def _devices(db: Database) -> None:
+    db.execute(
+        "ALTER TABLE trials ADD COLUMN device TEXT /* device behind the RPC tracker that ran it, else null */"
+    )
+    db.execute("PRAGMA user_version = 2")

@@ -15,6 +15,7 @@ from tuneassist.targets import catalogue, native
 from tuneassist.targets.cores import usable_cores
 from tuneassist.targets.cpu_model import measure_cpu_model, measure_peak_gflops, versions
 from tuneassist.targets.cuda import check_device, device_config
+from tuneassist.targets.linker import linker_for
 from tuneassist.targets.llvm import (
     architecture_of,
     cpu_models,
@@ -23,7 +24,9 @@ from tuneassist.targets.llvm import (
     unknown_attributes,
 )
 from tuneassist.targets.machine import this_machine
+from tuneassist.targets.remote import check_remote, device_threads
 from tuneassist.targets.spec import Native, Remote, parse_target
+from tuneassist.targets.tracker import Address
 
 _CPU_MODEL = "cpu_model"
 _PEAK = "peak_gflops"
@@ -74,13 +77,7 @@ def examine_target(
         config, note = _native(ids, store)
         return Examined(_info(spec, {**config, "num-cores": len(ids)}, len(ids), note))
     if isinstance(parsed, Remote):
-        config, notes = _completed(catalogue.configuration(parsed.target), None)
-        remote = MachineError(
-            f"Measuring on a device through RPC ({parsed.key}@{parsed.host}:{parsed.port}) "
-            "is not supported yet.",
-            remedy="Run tuneassist on the device itself, with --target native.",
-        )
-        return Examined(_info(spec, config, _cores_of(config, 0), "; ".join(notes)), remote)
+        return _examined_remote(spec, parsed)
     config, notes = _completed(catalogue.configuration(parsed), ids)
     catalogue.check_available(str(config["kind"]))
     # TVM checks the names and types of all options; what follows relies on them.
@@ -97,12 +94,34 @@ def examine_target(
     return Examined(_info(spec, config, _cores_of(config, len(ids)), "; ".join(notes)), problem)
 
 
+def _examined_remote(spec: str, remote: Remote) -> Examined:
+    config, notes = _completed(catalogue.configuration(remote.target), None)
+    catalogue.check_available(str(config["kind"]))
+    catalogue.make_target(config)
+    problem: MachineError | None = None
+    try:
+        notes.append(check_remote(remote))
+        if config["kind"] == "llvm" and "num-cores" not in config:
+            config["num-cores"] = device_threads(remote)
+            notes.append(f"num-cores was missing: filled in {config['num-cores']}, the device's threads")
+    except MachineError as error:
+        problem = error
+    if config["kind"] == "llvm" and "num-cores" not in config:
+        assert problem is not None
+        raise MachineError(
+            f"The target of the device names no num-cores, and the device can't be asked: {problem.message}",
+            remedy=f'Add "num-cores": N to it, or: {problem.remedy}',
+        )
+    notes.append(linker_for(config).note)
+    return Examined(_info(spec, config, _cores_of(config, 0), "; ".join(notes)), problem)
+
+
 def peak_gflops(target: TargetInfo, store: Store, machine_id: int) -> float | None:
     """The machine's measured float32 peak on the target's cores, taken from the store where it is kept.
 
-    None for a target that is no CPU, or where it can't be measured.
+    None for a target that is no CPU or elsewhere, or where it can't be measured.
     """
-    if target.kind != "llvm":
+    if target.kind != "llvm" or isinstance(parse_target(target.spec), Remote):
         return None
     kept = _kept(store, machine_id, _PEAK) or {"versions": versions(), "gflops": {}}
     if target.json not in kept["gflops"]:
@@ -142,6 +161,12 @@ def measuring_machine(cores: Sequence[int] | None = None) -> Machine:
     """This machine with the cores that a run uses: the row that measured facts belong to."""
     machine = this_machine()
     return machine if cores is None else replace(machine, cores=len(cores))
+
+
+def farm_machine(remote: Remote, target: TargetInfo) -> Machine:
+    """The devices of a key as one machine: what was measured there is kept apart from all else."""
+    name = f"{remote.key}@{Address(remote.host, remote.port)}"
+    return Machine(name, native.label(json.loads(target.json)), target.cores)
 
 
 def _native(cores: Sequence[int], store: Store | None) -> tuple[dict[str, Any], str]:

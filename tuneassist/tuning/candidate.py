@@ -1,5 +1,7 @@
 """What one forked process does for one candidate: compile it, wait its turn, measure it, end.
 
+A candidate for a device is compiled and written to a file; `device.py` is what measures it.
+
 Runs in a fork of the zygote, so TVM is loaded and no kernel has run yet. A crash, a hang or exhausted
 memory here costs this candidate only.
 """
@@ -7,6 +9,7 @@ memory here costs this candidate only.
 from __future__ import annotations
 
 import gc
+import json
 import math
 import os
 import resource
@@ -18,27 +21,28 @@ from typing import Any
 import numpy as np
 
 from tuneassist.processes import die_with_parent
+from tuneassist.targets.linker import linker_for
+from tuneassist.tuning.answers import compared, failure, finite
 from tuneassist.tuning.wire import receive, send
 from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, module_from_text, tvm
 
-_SLOW_FACTOR = 2.0
+SLOW_FACTOR = 2.0
 """A candidate this many times slower than the best gets one call a repeat instead of `min_repeat_secs`."""
-_ERROR_CHARS = 4000
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
-def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
+def run(sock: socket.socket, request: dict[str, Any], inputs: list[np.ndarray]) -> None:
     """Serve one candidate over the socket; returns when the engine is done with it.
 
     Args:
-        sock: Messages: `build` in, `built` or `failed` out, then any number of `measure` in and
-            `measured` or `failed` out.
+        sock: Messages: `built` or `failed` out, then any number of `measure` or `check` in, each answered
+            by `measured`, `checked` or `failed`.
+        request: The `build` order.
         inputs: The workload's inputs, shared with the zygote and never written.
     """
     die_with_parent()
     # The process is short: collecting garbage would only touch, and so copy, the zygote's memory.
     gc.disable()
-    request, _ = receive(sock)
     if request.get("cores"):
         os.sched_setaffinity(0, request["cores"])
     _limit_memory(request["memory_limit_bytes"])
@@ -49,9 +53,12 @@ def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
         kernel = _compile(request)
         resource.setrlimit(resource.RLIMIT_CPU, (_NO_LIMIT, _NO_LIMIT))
         # CPU time: what the build costs, however many others run beside it.
-        send(sock, {"event": "built", "secs": time.process_time()})
+        secs = time.process_time() + sum(os.times()[2:4])
+        send(sock, {"event": "built", "secs": secs, "arguments": kernel.arguments})
+        if request["export"]:
+            return
     except Exception as error:
-        send(sock, _failure(error))
+        send(sock, failure(error))
         return
     try:
         *given, output_type = kernel.arguments
@@ -60,11 +67,12 @@ def run(sock: socket.socket, inputs: list[np.ndarray]) -> None:
         while True:
             order, _ = receive(sock)
             if order["event"] == "check":
-                send(sock, _check(kernel, [*arguments, result], order))
+                kernel.call(*arguments, result)
+                send(sock, compared(result, order))
             else:
                 send(sock, _measure(kernel, [*arguments, result], order))
     except Exception as error:
-        send(sock, _failure(error))
+        send(sock, failure(error))
 
 
 def _limit_memory(limit_bytes: int) -> None:
@@ -90,10 +98,21 @@ def _compile(request: dict[str, Any]) -> _Kernel:
         # packs them goes, and the kernel takes them packed.
         module = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module)
     types = [parameter.ty for parameter in module["main"].params]
-    built = tvm.compile(module, target=Target(request["target"])).jit()
-    # LLVM emits machine code at the first look-up: that belongs to the build, not to the first call.
     arguments = tuple((tuple(int(extent) for extent in type_.shape), str(type_.dtype)) for type_ in types)
+    built = tvm.compile(module, target=Target(request["target"]))
+    if request["export"]:
+        _export(built, request)
+        return _Kernel(None, None, arguments)
+    built = built.jit()
+    # LLVM emits machine code at the first look-up: that belongs to the build, not to the first call.
     return _Kernel(built, built["main"], arguments)
+
+
+def _export(built: Any, request: dict[str, Any]) -> None:
+    """Write a kernel for a device: linked, or as objects where no compiler here links for it."""
+    linker = linker_for(json.loads(request["target"]))
+    options = {"cc": linker.compiler} if linker.compiler else {}
+    built.export_library(request["export"], **options)
 
 
 def _argument(array: np.ndarray, shape: tuple[int, ...]) -> Any:
@@ -117,7 +136,7 @@ def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> di
             f_preproc="cache_flush_cpu_non_first_arg" if order["flush_cache"] else "",
         )
         run_secs = [float(secs) for secs in timer(*arguments).results]
-    if not _finite(arguments[-1]):
+    if not finite(arguments[-1]):
         return {"event": "failed", "error": "The kernel's output holds NaN or infinity."}
     return {
         "event": "measured",
@@ -136,12 +155,12 @@ def _slow_run_secs(
     look slow, never fast.
     """
     best_secs = order["best_secs"]
-    if best_secs is None or order["flush_cache"] or call_secs < max(_SLOW_FACTOR * best_secs, 1e-3):
+    if best_secs is None or order["flush_cache"] or call_secs < max(SLOW_FACTOR * best_secs, 1e-3):
         return None
     run_secs = [call_secs]
     while len(run_secs) < order["repeat"]:
         run_secs.append(_timed(call, arguments))
-        if run_secs[-1] < _SLOW_FACTOR * best_secs:
+        if run_secs[-1] < SLOW_FACTOR * best_secs:
             return None
     return run_secs
 
@@ -152,41 +171,6 @@ def _timed(call: Any, arguments: list[Any]) -> float:
     return time.perf_counter() - started
 
 
-def _check(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
-    """Run once and compare the output with the reference in a `.npy` file, or write it there."""
-    kernel.call(*arguments)
-    got = _as_float(arguments[-1])
-    if order["save"]:
-        np.save(order["path"], got)
-        return {"event": "checked", "correct": True, "max_relative_error": 0.0}
-    want = np.load(order["path"], mmap_mode="r").reshape(got.shape)
-    error = np.abs(got - want)
-    correct = bool(np.all(error <= order["atol"] + order["rtol"] * np.abs(want)))
-    scale = float(np.max(np.abs(want))) or 1.0
-    return {"event": "checked", "correct": correct, "max_relative_error": float(np.max(error)) / scale}
-
-
-def _as_float(tensor: Any) -> np.ndarray:
-    array: np.ndarray = tensor.numpy()
-    return array.astype(np.float64)
-
-
-def _finite(tensor: Any) -> bool:
-    array = tensor.numpy()
-    if array.dtype.kind in "iub":
-        return True
-    return bool(np.isfinite(array.astype(np.float32) if array.dtype.itemsize < 4 else array).all())
-
-
 def _shareable(array: np.ndarray) -> bool:
     # NumPy exports only its own dtypes by DLPack.
     return array.dtype.kind in "iuf" and array.flags.c_contiguous and array.ctypes.data % 64 == 0
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    """The error with its cause in the first line: TVM's messages may begin with a traceback."""
-    lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-    cause = lines[-1] if lines[0].startswith("Traceback") else f"{type(error).__name__}: {lines[0]}"
-    if isinstance(error, MemoryError) or "bad_alloc" in str(error):
-        cause = f"Out of memory: {cause}"
-    return {"event": "failed", "error": "\n".join([cause, *lines[1:]])[:_ERROR_CHARS]}

@@ -10,7 +10,7 @@ from typing import Any
 from tuneassist import events
 from tuneassist.records import RunSettings, Trial, TrialStatus
 from tuneassist.tuning.journal import Journal
-from tuneassist.tuning.measuring import Measurer, Outcome
+from tuneassist.tuning.measuring import Measurer, Outcome, StoppedError
 from tuneassist.tuning.task import TuneTask
 from tuneassist.workloads.reference import tolerance
 
@@ -38,6 +38,8 @@ def measure_untuned(task: TuneTask, measurer: Measurer) -> tuple[float | None, s
         if outcome.status is TrialStatus.OK and not task.reference_path.exists():
             opened.check(task.reference_path, rtol=0.0, atol=0.0, save=True)
         return outcome.median_secs, outcome.error
+    except StoppedError as error:
+        return None, str(error)
     finally:
         opened.close()
 

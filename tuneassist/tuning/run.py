@@ -14,7 +14,7 @@ from tuneassist.tuning.baseline import TorchBaseline
 from tuneassist.tuning.confirm import confirm_best, measure_untuned
 from tuneassist.tuning.control import Control
 from tuneassist.tuning.journal import Journal
-from tuneassist.tuning.measuring import Measurer, Outcome
+from tuneassist.tuning.measuring import Measurer, Outcome, StoppedError
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tuning.scheduler import next_task
 from tuneassist.tuning.search import Candidate, SpaceError
@@ -94,7 +94,10 @@ class TuningRun:
                 self._use_inputs(task)
                 self._p.journal.phase("confirm", task.id)
                 with self._p.clock.phase("confirm"):
-                    confirm_best(task, self._p.measurer, self._p.journal, self._p.settings)
+                    try:
+                        confirm_best(task, self._p.measurer, self._p.journal, self._p.settings)
+                    except StoppedError as error:
+                        self._p.journal.message("warning", f"{task.info.name}: not confirmed. {error}.")
 
     def _one_round(self, task: TuneTask) -> None:
         before = self._p.clock.secs()
@@ -181,6 +184,7 @@ class TuningRun:
             slow=outcome.slow,
             peak_rss_bytes=outcome.peak_rss_bytes,
             module_hash=candidate.module_hash,
+            device=outcome.device,
         )
 
     def _learn(self, task: TuneTask, candidates: list[Candidate], outcomes: dict[int, Outcome]) -> None:
@@ -240,7 +244,8 @@ class TuningRun:
         with self._p.clock.phase("baseline"):
             if baseline is not None:
                 result = baseline.measure(timeout_secs=_BASELINE_TIMEOUT_SECS)
-                self._p.journal.baseline(task.id, "pytorch", result.secs, result.error)
+                if self._p.measurer.local:
+                    self._p.journal.baseline(task.id, "pytorch", result.secs, result.error)
             secs, error = measure_untuned(task, self._p.measurer)
             self._p.journal.baseline(task.id, "untuned", secs, error)
 

@@ -16,10 +16,12 @@ from tuneassist.errors import UsageError
 from tuneassist.records import RunSettings, TargetInfo, WorkloadInfo
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.targets.cores import usable_cores
-from tuneassist.targets.machine import this_machine
-from tuneassist.targets.resolve import peak_gflops, resolve_target
+from tuneassist.targets.resolve import farm_machine, measuring_machine, peak_gflops, resolve_target
+from tuneassist.targets.spec import Remote, parse_target
+from tuneassist.targets.tracker import Address
 from tuneassist.tuning.control import Control
 from tuneassist.tuning.event_log import EventLog
+from tuneassist.tuning.farm import FarmMeasurer
 from tuneassist.tuning.guides import GraphGuide, Guide, StockGuide
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.journal import Journal, scratch_folder
@@ -27,6 +29,7 @@ from tuneassist.tuning.loader import ModelLoader
 from tuneassist.tuning.measurer import LocalMeasurer
 from tuneassist.tuning.measuring import Measurer, Protocol, limits_for
 from tuneassist.tuning.phases import PhaseClock
+from tuneassist.tuning.roster import Roster
 from tuneassist.tuning.run import RunParts, TuningRun
 from tuneassist.tuning.search import TaskSearch
 from tuneassist.tuning.task import TuneTask
@@ -58,6 +61,7 @@ class RunSetup:
         self._workers: Workers | None = None
         self._model: ModelLoader | None = None
         self._run: TuningRun | None = None
+        self._remote: Remote | None = None
         self.run_id: int = 0
 
     @property
@@ -92,7 +96,9 @@ class RunSetup:
                 self._journal.message("info", f"Loading {info.name}, which runs the file.")
         modules = [build_prim_func(info) for info in infos]
         infos = [describe_module(info, mod) for info, mod in zip(infos, modules, strict=True)]
-        machine = replace(this_machine(), cores=len(self._cores))
+        remote = parse_target(self._settings.target)
+        self._remote = remote if isinstance(remote, Remote) else None
+        machine = farm_machine(self._remote, target) if self._remote else measuring_machine(self._cores)
         target_id, machine_id = self._store.target_id(target), self._store.machine_id(machine)
         self._begin(target_id, machine_id)
         tasks = self._tasks(infos, modules, target, target_id, machine_id)
@@ -230,19 +236,34 @@ class RunSetup:
     def _parts(self, target: TargetInfo) -> RunParts:
         assert self._workers is not None
         settings = self._settings
-        measurer: Measurer = LocalMeasurer(
-            self._workers,
-            self._cores,
-            Protocol(settings.repeat, settings.min_repeat_secs, settings.flush_cache),
-            checkpoint=self._checkpoint,
-            on_phase=self._on_phase,
-        )
         return RunParts(
             run_id=self.run_id, settings=settings, cores=self._cores, journal=self._journal,
             clock=self._clock, control=self._control, checkpoint=self._checkpoint,
-            workers=self._workers, measurer=measurer,
+            workers=self._workers, measurer=self._measurer(target),
             prepare=self._preparer(target),
             trained_secs=lambda: self._clock.secs().get("train", 0.0),
+        )  # fmt: skip
+
+    def _measurer(self, target: TargetInfo) -> Measurer:
+        assert self._workers is not None
+        settings = self._settings
+        protocol = Protocol(settings.repeat, settings.min_repeat_secs, settings.flush_cache)
+        if self._remote is None:
+            return LocalMeasurer(
+                self._workers, self._cores, protocol, checkpoint=self._checkpoint, on_phase=self._on_phase
+            )
+        address = Address(self._remote.host, self._remote.port)
+        roster = Roster(address, self._remote.key, self._journal.message)
+
+        def on_waiting(waiting: bool) -> None:
+            self._journal.paused(self.run_id, waiting)
+            words = f"The run waits for a device. {roster.why_none()}" if waiting else "The run goes on."
+            self._journal.message("warning" if waiting else "info", words)
+
+        return FarmMeasurer(
+            self._workers, self._cores, protocol, roster=roster, target=target.json,
+            folder=scratch_folder(self._request.events), checkpoint=self._checkpoint,
+            on_phase=self._on_phase, on_waiting=on_waiting,
         )  # fmt: skip
 
     def _checkpoint(self) -> bool:
@@ -287,7 +308,8 @@ class RunSetup:
                 task.mod, target=target, space_generator="post-order-apply", num_threads=len(self._cores)
             )
             return StockGuide(self._settings.cost_model, context, clock=self._clock)
-        return GraphGuide(self._model, task.workload_hash, cores=len(self._cores), clock=self._clock)
+        cores = len(self._cores) if self._remote is None else int(target.attrs.get("num-cores", 1))
+        return GraphGuide(self._model, task.workload_hash, cores=cores, clock=self._clock)
 
 
 def _target_dict(target: TargetInfo) -> dict[str, Any]:

@@ -76,6 +76,11 @@ class Workers:
         self._zygote: subprocess.Popen[bytes] | None = None
         self._sock: socket.socket | None = None
 
+    @property
+    def inputs(self) -> Path | None:
+        """The file of inputs that candidates get."""
+        return self._inputs
+
     def start(self) -> None:
         """Start the zygote; `wait_ready` returns when it has loaded TVM."""
         ours, theirs = socket.socketpair()

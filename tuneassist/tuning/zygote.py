@@ -1,4 +1,4 @@
-"""The zygote: loads TVM once, never runs a kernel, and forks one process per candidate.
+"""The zygote: loads TVM once, never runs a kernel, and forks one process per candidate or device session.
 
 Started by the engine as `python -m tuneassist.tuning.zygote FD KIND`. It ends, and takes every
 candidate with it, when the engine's end of the socket closes.
@@ -29,7 +29,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_IGN)
     engine = socket.socket(fileno=int(sys.argv[1]))
-    from tuneassist.tuning import candidate
+    from tuneassist.tuning import candidate, device
     from tuneassist.tvm_api import load_tensor_intrinsics
 
     load_tensor_intrinsics(sys.argv[2])
@@ -37,7 +37,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     send(engine, {"event": "ready"})
-    _Zygote(engine, candidate.run).serve()
+    _Zygote(engine, {"build": candidate.run, "device": device.run}).serve()
 
 
 def _warm_up(kind: str) -> None:
@@ -52,12 +52,14 @@ def _warm_up(kind: str) -> None:
     executable.jit()["main"]
 
 
+_Task = Callable[[socket.socket, dict[str, Any], list[np.ndarray]], None]
+"""What a fork does: it serves its socket, beginning with the order that came over it."""
+
+
 class _Zygote:
-    def __init__(
-        self, engine: socket.socket, run_candidate: Callable[[socket.socket, list[np.ndarray]], None]
-    ) -> None:
+    def __init__(self, engine: socket.socket, tasks: dict[str, _Task]) -> None:
         self._engine = engine
-        self._run_candidate = run_candidate
+        self._tasks = tasks
         self._children: dict[int, str] = {}
         self._inputs: list[np.ndarray] = []
         self._wake_read, self._wake_write = os.pipe()
@@ -109,7 +111,9 @@ class _Zygote:
             os.dup2(log_fd, 1)
             os.dup2(log_fd, 2)
             with contextlib.suppress(WireClosedError):
-                self._run_candidate(socket.socket(fileno=sock_fd), self._inputs)
+                sock = socket.socket(fileno=sock_fd)
+                order, _ = receive(sock)
+                self._tasks[order["event"]](sock, order, self._inputs)
         finally:
             os._exit(0)
 
