@@ -35,7 +35,7 @@ class RunStatus(StrEnum):
     FAILED = "failed"
 
 
-COST_MODELS = ("gcn", "mlp", "xgb", "random")
+COST_MODELS = ("gcn", "mlp", "context-relation", "per-store", "xgb", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class RunSettings:
     patience: int | None = None
     """Stop a task after this many trials without a better one; None: never."""
     cost_model: str = "gcn"
-    """`gcn`, `mlp`, `xgb`, `random`, or the path of a checkpoint."""
+    """One of `COST_MODELS`, or the path of a checkpoint."""
     seed: int = 0
     cores: tuple[int, ...] | None = None
     """CPU ids to compile and measure on; None: all that this process may use."""

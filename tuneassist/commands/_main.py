@@ -13,6 +13,7 @@ from tuneassist.commands._group import LazyGroup
 from tuneassist.commands._options import db_option, json_option, print_json
 from tuneassist.config import database_path
 from tuneassist.errors import TuneAssistError, UsageError
+from tuneassist.records import COST_MODELS
 
 _BATCH = "Batch tuning (with --batch)"
 
@@ -73,7 +74,10 @@ def _show(error: TuneAssistError) -> None:
     metavar="N",
     help="Stop a workload after N trials without a better one.",
 )
-@click.option("--cost-model", metavar="MODEL", help="gcn, mlp, xgb, random, or a checkpoint. [default: gcn]")
+@click.option(
+    "--cost-model", metavar="MODEL",
+    help=f"{', '.join(COST_MODELS)}, or the path of a checkpoint. [default: gcn]",
+)  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(min=0, max=2**31 - 1), help="Decides every random choice. [default: 0]"
 )

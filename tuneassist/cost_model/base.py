@@ -33,12 +33,13 @@ class CostModel(Protocol):
     """Predicts candidates of any workload and learns from trials.
 
     A model is used by one thread at a time. It is useful before its first update: then an analytic
-    estimate ranks. Workloads are told apart by their hash alone.
+    estimate ranks (the baselines of `MODULE_KINDS` have none). Workloads are told apart by their hash
+    alone. `graphs` are `AstGraph`s, or, for those baselines, what `module_rows` extracts.
     """
 
     @property
     def kind(self) -> str:
-        """`gcn`, `mlp`, `tree` or `ensemble`."""
+        """One of the kinds of `cost_model/registry.py`."""
         ...
 
     def predict(self, workload_hash: str, graphs: Sequence[AstGraph]) -> Prediction:

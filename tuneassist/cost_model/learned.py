@@ -33,7 +33,7 @@ class LearnedCostModel:
 
     @property
     def kind(self) -> str:
-        """`gcn`, `mlp`, `tree` or `ensemble`."""
+        """One of the kinds of `cost_model/registry.py`."""
         return self._ranker.kind
 
     @property

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tuneassist.cost_model.base import CostModel, Ranker
 from tuneassist.errors import UsageError
 
+if TYPE_CHECKING:
+    from tuneassist.cost_model.row_trees import Rows
+    from tuneassist.tvm_api import IRModule, Target
+
 KINDS = ("gcn", "mlp", "tree", "ensemble")
+"""Models that see an `AstGraph` of each candidate."""
+MODULE_KINDS = ("context-relation", "per-store")
+"""Baselines that see `Rows` of each candidate, which `module_rows` extracts."""
 COPIES = 3
 """Copies of each ranker, each trained on all but every third trial of a workload."""
 _SEEDS = 1009
@@ -19,7 +27,7 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
     """Return a fresh model, or one with the weights of a checkpoint.
 
     Args:
-        kind: One of `KINDS`, or the path of a checkpoint.
+        kind: One of `KINDS` or `MODULE_KINDS`, or the path of a checkpoint.
         seed: Decides first weights and training.
         threads: Threads that the model may use. It uses one: its tensors are so small that a second
             hardly helps on an idle machine, and waits for its turn on a busy one.
@@ -29,32 +37,54 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
     """
     from tuneassist.cost_model.learned import LearnedCostModel
 
-    if kind in KINDS:
+    known = (*KINDS, *MODULE_KINDS)
+    if kind in known:
         return LearnedCostModel(_ranker(kind, seed, min(threads, 1)))
     if not Path(kind).is_file():
         raise UsageError(
             f"{kind!r} is neither a cost model nor a file.",
-            remedy=f"Use one of {', '.join(KINDS)}, or the path of a checkpoint.",
+            remedy=f"Use one of {', '.join(known)}, or the path of a checkpoint.",
         )
     from tuneassist.cost_model import checkpoint
 
     named = str(checkpoint.header(kind)["architecture"].get("kind"))
-    if named not in KINDS:
+    if named not in known:
         raise UsageError(
             f"The checkpoint {kind} holds a model of kind {named!r}, which this version does not know.",
-            remedy=f"Known kinds: {', '.join(KINDS)}.",
+            remedy=f"Known kinds: {', '.join(known)}.",
         )
     model = LearnedCostModel(_ranker(named, seed, min(threads, 1)))
     model.load(kind)
     return model
 
 
+def module_rows(kind: str, mods: Sequence[IRModule], target: Target, *, threads: int = 1) -> list[Rows]:
+    """What a model of one of `MODULE_KINDS` sees of each scheduled module."""
+    if kind == "per-store":
+        from tuneassist.cost_model import per_store
+
+        return per_store.features(mods, target, threads=threads)
+    from tuneassist.cost_model import context_relation
+
+    return context_relation.features(mods)
+
+
 def _ranker(kind: str, seed: int, threads: int) -> Ranker:
+    if kind in MODULE_KINDS:
+        return _row_ranker(kind, seed, threads)
     from tuneassist.cost_model.stack import StackedRanker
 
     parts = ("gcn", "tree") if kind == "ensemble" else (kind,)
     makers = [_maker(part, seed, threads) for part in parts]
     return StackedRanker(kind, makers, copies=COPIES)
+
+
+def _row_ranker(kind: str, seed: int, threads: int) -> Ranker:
+    from tuneassist.cost_model import context_relation, per_store
+    from tuneassist.cost_model.row_trees import RowRanker
+
+    columns = per_store.COLUMN_COUNT if kind == "per-store" else len(context_relation.COLUMNS)
+    return RowRanker(kind, columns, seed=_SEEDS * seed, threads=threads)
 
 
 def _maker(kind: str, seed: int, threads: int) -> Callable[[int], Ranker]:

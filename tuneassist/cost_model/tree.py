@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import xgboost
 
+from tuneassist.cost_model.boosters import from_bytes, to_bytes
 from tuneassist.cost_model.graph import AstGraph
 from tuneassist.cost_model.pooling import POOLED_COLUMNS, pool
 from tuneassist.cost_model.replay import Examples
@@ -64,11 +65,11 @@ class TreeRanker:
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The trees as the bytes of XGBoost's own format."""
         boosters = [*self._restored, *([] if self._booster is None else [self._booster])]
-        return {f"trees{i}": _to_bytes(booster) for i, booster in enumerate(boosters)}
+        return {f"trees{i}": to_bytes(booster) for i, booster in enumerate(boosters)}
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take over what `state` gave; KeyError or ValueError if it does not fit."""
-        self._restored = [_from_bytes(state[f"trees{i}"]) for i in range(len(state))]
+        self._restored = [from_bytes(state[f"trees{i}"]) for i in range(len(state))]
         self._booster = None
 
 
@@ -77,16 +78,3 @@ def _predict(boosters: Sequence[xgboost.Booster], pooled: npt.NDArray[np.float32
     for booster in boosters:
         total += booster.inplace_predict(pooled)
     return total
-
-
-def _to_bytes(booster: xgboost.Booster) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(bytes(booster.save_raw("ubj")), dtype=np.uint8).copy()
-
-
-def _from_bytes(data: npt.NDArray[np.generic]) -> xgboost.Booster:
-    booster = xgboost.Booster({"nthread": 1})
-    try:
-        booster.load_model(bytearray(data.tobytes()))
-    except xgboost.core.XGBoostError as error:
-        raise ValueError("the trees can't be read") from error
-    return booster

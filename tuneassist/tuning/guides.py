@@ -1,19 +1,22 @@
 """Guides: cost models in the form in which the search asks them.
 
-The graph models are ours; `xgb` and `random` are MetaSchedule's own, for comparison.
+The models over AST graphs are ours, as are the baselines over features of the module; `xgb` and `random`
+are MetaSchedule's own, for comparison.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from tuneassist.cost_model.base import CostModel
-from tuneassist.cost_model.graph import AstGraph, extract_batch
+from tuneassist.cost_model.graph import extract_batch
+from tuneassist.cost_model.registry import MODULE_KINDS, module_rows
 from tuneassist.tuning.phases import PhaseClock
-from tuneassist.tvm_api import Schedule, derived_object, ms
+from tuneassist.tvm_api import Schedule, Target, derived_object, ms
 
 
 class Guide(Protocol):
@@ -47,6 +50,11 @@ class ModelSource(Protocol):
     """Gives the cost model of a run."""
 
     @property
+    def kind(self) -> str:
+        """As the run names it: a kind, or the path of a checkpoint; known before the model is loaded."""
+        ...
+
+    @property
     def pretrained(self) -> bool:
         """Whether it knows something before the first trial."""
         ...
@@ -78,18 +86,22 @@ class _GraphSearchModel(ms.cost_model.PyCostModel):  # type: ignore[misc]
 
 
 class GraphGuide:
-    """One of our models over AST graphs.
+    """One of our models, over AST graphs or, for the baselines, over features of the module.
 
     Args:
         loader: Gives the cost model, which the tasks of a run share; it may still be loading.
         workload_hash: Names the task to the model.
+        target: What the task is tuned for.
         cores: Cores of the target.
         clock: Charged with prediction and training.
     """
 
-    def __init__(self, loader: ModelSource, workload_hash: str, *, cores: int, clock: PhaseClock) -> None:
+    def __init__(
+        self, loader: ModelSource, workload_hash: str, *, target: Target, cores: int, clock: PhaseClock
+    ) -> None:
         self._loader = loader
         self._workload_hash = workload_hash
+        self._target = target
         self._cores = cores
         self._clock = clock
         self._learned = 0
@@ -102,19 +114,25 @@ class GraphGuide:
         return _GraphSearchModel(self)
 
     def prior(self, schedules: Sequence[Schedule]) -> np.ndarray | None:
+        if self._loader.kind in MODULE_KINDS:
+            return None  # A baseline goes without our analytic estimate.
         return np.array([graph.log_estimate for graph in self._graphs(schedules)])
 
     def fitness(self, schedules: Sequence[Schedule]) -> np.ndarray:
         """Predicted throughput relative to the fastest of these: the weights by which evolution samples."""
         with self._clock.phase("predict"):
-            secs = self._loader.get().predict(self._workload_hash, self._graphs(schedules)).secs
+            model = self._loader.get()
+            secs = model.predict(self._workload_hash, self._seen(model, schedules)).secs
         return np.asarray(np.min(secs) / secs, dtype=np.float64)
 
     def predict(self, schedules: Sequence[Schedule]) -> tuple[list[float | None], list[float | None]]:
         if not schedules:
             return [], []
         with self._clock.phase("predict"):
-            prediction = self._loader.get().predict(self._workload_hash, self._graphs(schedules))
+            model = self._loader.get()
+            if model.kind in MODULE_KINDS and not self.informed:
+                return [None] * len(schedules), [None] * len(schedules)
+            prediction = model.predict(self._workload_hash, self._seen(model, schedules))
         return [float(value) for value in prediction.score], [float(value) for value in prediction.secs]
 
     def learn(
@@ -124,13 +142,19 @@ class GraphGuide:
             return
         with self._clock.phase("train"):
             values = np.array([np.nan if value is None else value for value in secs])
-            self._loader.get().update(
-                self._workload_hash, self._graphs(schedules), values, budget_secs=budget_secs
-            )
+            model = self._loader.get()
+            model.update(self._workload_hash, self._seen(model, schedules), values, budget_secs=budget_secs)
         self._learned += int(np.isfinite(values).sum())
 
-    def _graphs(self, schedules: Sequence[Schedule]) -> list[AstGraph]:
-        return extract_batch([schedule.mod for schedule in schedules], self._cores)
+    def _seen(self, model: CostModel, schedules: Sequence[Schedule]) -> list[Any]:
+        """What the model sees of each schedule."""
+        if model.kind not in MODULE_KINDS:
+            return self._graphs(schedules)
+        mods = [schedule.mod for schedule in schedules]
+        return list(module_rows(model.kind, mods, self._target, threads=len(os.sched_getaffinity(0))))
+
+    def _graphs(self, schedules: Sequence[Schedule]) -> list[Any]:
+        return list(extract_batch([schedule.mod for schedule in schedules], self._cores))
 
 
 class StockGuide:

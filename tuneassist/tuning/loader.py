@@ -14,7 +14,7 @@ class ModelLoader:
     Not before: imports hold the interpreter, and what leads to the first build needs it.
 
     Args:
-        kind: `gcn`, `mlp`, or the path of a checkpoint.
+        kind: One of the kinds of `cost_model/registry.py`, or the path of a checkpoint.
         seed: Decides the first weights.
         threads: Threads that torch may use.
     """
@@ -26,6 +26,11 @@ class ModelLoader:
         self._model: CostModel | None = None
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
+
+    @property
+    def kind(self) -> str:
+        """As the run names it: a kind, or the path of a checkpoint."""
+        return self._kind
 
     @property
     def pretrained(self) -> bool:

@@ -309,7 +309,7 @@ class RunSetup:
             )
             return StockGuide(self._settings.cost_model, context, clock=self._clock)
         cores = len(self._cores) if self._remote is None else int(target.attrs.get("num-cores", 1))
-        return GraphGuide(self._model, task.workload_hash, cores=cores, clock=self._clock)
+        return GraphGuide(self._model, task.workload_hash, target=target, cores=cores, clock=self._clock)
 
 
 def _target_dict(target: TargetInfo) -> dict[str, Any]:
