@@ -6,6 +6,8 @@ Importing this module costs an `import tvm` (about a second) and no torch. MetaS
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 from tuneassist.tvm_repairs import load_tensor_intrinsics, torch_hidden
@@ -29,15 +31,21 @@ IRModule = tvm.IRModule
 PrimFunc = tirx.PrimFunc
 Target = tvm.target.Target
 
-_array_get, _array_size = (
-    tvm_ffi.get_global_func("ffi.ArrayGetItem"),
-    tvm_ffi.get_global_func("ffi.ArraySize"),
-)
+_array_get = tvm_ffi.get_global_func("ffi.ArrayGetItem")
+_array_size = tvm_ffi.get_global_func("ffi.ArraySize")
+map_size: Callable[[Any], int] = tvm_ffi.get_global_func("ffi.MapSize")
+"""Entries of a TVM map; twice as fast as `len`."""
 
 
 def array_items(array: Any) -> list[Any]:
     """What a TVM array holds; several times faster than iterating over it."""
-    return [_array_get(array, index) for index in range(_array_size(array))]
+    return list(map(_array_get, repeat(array), range(_array_size(array))))
+
+
+def handle(obj: Any) -> int:
+    """The address of a TVM object: which one it is, not what it holds (`hash` of a container)."""
+    address: int = obj.__chandle__()
+    return address
 
 
 def module_to_text(mod: Any) -> str:
@@ -63,7 +71,9 @@ __all__ = [
     "cc",
     "derived_object",
     "estimate_tir_flops",
+    "handle",
     "load_tensor_intrinsics",
+    "map_size",
     "module_from_text",
     "module_to_text",
     "ms",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +94,7 @@ def nests(statements: Sequence[Statement], lanes: Array) -> Nests:
     depth = np.array([len(s.loops) for s in statements], dtype=np.int64)
     max_step, explicit_pragma, body = np.zeros(count), np.zeros(count, dtype=bool), np.ones(count)
     for row, statement in enumerate(statements):
-        body[row] = len(statement.accesses) + statement.ops.total()
+        body[row] = len(statement.accesses) + sum(statement.ops.values())
         if statement.loops:
             extent[row, : depth[row]] = [loop.extent for loop in statement.loops]
             kind[row, : depth[row]] = [loop.kind for loop in statement.loops]
@@ -215,17 +216,19 @@ def _shape(buffer: Buffer, dims: int) -> tuple[int, ...]:
 
 def _differences(statements: Sequence[Statement], rows: int, deepest: int) -> tuple[Array, Array]:
     """Each index row's step and span along each loop: (R, D) both; spans are absolute."""
-    step, span, row = np.zeros((rows, deepest)), np.zeros((rows, deepest)), 0
-    for statement in statements:
-        depth = len(statement.loops)
-        for value in statement.values:
-            if isinstance(value, np.ndarray):
-                step[row, :depth] = value[1 : depth + 1]
-                span[row, :depth] = value[depth + 1 :]
-                step[row, :depth] -= value[0]
-                span[row, :depth] -= value[0]
-            row += 1
-    return step, np.abs(span, out=span)
+    changes = [change for statement in statements for change in statement.changes]
+    depth = np.repeat([len(s.loops) for s in statements], [len(s.changes) for s in statements])
+    sizes = np.fromiter(map(len, changes), np.int64, rows)
+    row, total = np.repeat(np.arange(rows), sizes), int(sizes.sum())
+    point = np.fromiter(chain.from_iterable(changes), np.int64, total)
+    change = np.fromiter(chain.from_iterable(c.values() for c in changes), np.float64, total)
+    first = point >= 0
+    # Points count loops from the outermost.
+    column = depth[row] - 1 - np.where(first, point, ~point)
+    step, span = np.zeros((rows, deepest)), np.zeros((rows, deepest))
+    step[row[first], column[first]] = change[first]
+    span[row[~first], column[~first]] = np.abs(change[~first])
+    return step, span
 
 
 def _runs(region: Array, distinct: Array, shape: Array, last: Ints, dims: Ints) -> tuple[Array, Array]:

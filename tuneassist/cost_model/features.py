@@ -208,8 +208,8 @@ def _statements(
     registers = np.ceil(vector / lanes)
     memory, gathered = np.add.reduceat(memory_ops, a.first), np.add.reduceat(gathers, a.first)
     lines = np.add.reduceat(traffic, a.first, axis=0)
-    arithmetic = np.array([sum(s.ops[kind] for kind in _ARITHMETIC) for s in statements], dtype=np.float64)
-    costly = np.array([sum(s.ops[k] * _MATH_COST.get(k, 1.0) for k in _ARITHMETIC) for s in statements])
+    arithmetic = np.array([sum(s.ops.values()) for s in statements], dtype=np.float64)
+    costly = np.array([sum(n * _MATH_COST.get(k, 1.0) for k, n in s.ops.items()) for s in statements])
     instructions = total / vector * registers * costly
     # The store's own access tells which loops reduce.
     reduces = a.invariant[a.first] & (nest.extent > 1) & a.store[a.first][:, None]

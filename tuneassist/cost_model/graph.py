@@ -7,8 +7,10 @@ that read it. Loops of one iteration and blocks that compilation removes have no
 
 from __future__ import annotations
 
+import gc
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ from tuneassist.cost_model.features import COLUMNS, FEATURE_VERSION, node_featur
 from tuneassist.cost_model.hardware import Hardware, host
 from tuneassist.cost_model.program import Walk
 from tuneassist.cost_model.syntax import NODE_TYPES
-from tuneassist.cost_model.walk import walk
+from tuneassist.cost_model.walk import walk_all
 
 if TYPE_CHECKING:
     from tuneassist.tvm_api import IRModule
@@ -91,15 +93,29 @@ def extract_batch(
     if not mods:
         return []
     machine = hardware or host(cores)
-    walks = [walk(mod, labelled=labelled) for mod in mods]
-    x, flops = node_features(walks, machine)
-    features = x.astype(np.float32)
-    graphs, start = [], 0
-    for walked, operations in zip(walks, flops, strict=True):
-        end = start + len(walked.types)
-        graphs.append(_graph(walked, features[start:end].copy(), float(operations), machine.cores))
-        start = end
+    with _collector_paused():
+        walks = walk_all(mods, labelled=labelled)
+        x, flops = node_features(walks, machine)
+        features = x.astype(np.float32)
+        graphs, start = [], 0
+        for walked, operations in zip(walks, flops, strict=True):
+            end = start + len(walked.types)
+            graphs.append(_graph(walked, features[start:end].copy(), float(operations), machine.cores))
+            start = end
     return graphs
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Pause Python's garbage collector: a walk makes many objects and no cycles, and each collection that
+    they cause goes through all objects of TVM's and torch's modules."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _graph(walked: Walk, features: npt.NDArray[np.float32], flops: float, cores: int) -> AstGraph:

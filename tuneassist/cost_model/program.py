@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tuneassist.cost_model.indices import Changes
 
 
 class Loop(NamedTuple):
@@ -35,9 +37,14 @@ class Statement:
     loops: tuple[Loop, ...]
     """Innermost first."""
     accesses: list[Access] = field(default_factory=list)
-    values: list[Any] = field(default_factory=list)
-    """Of each dimension of each access in turn, the index at the points: an int or an array (2L + 1,)."""
-    ops: Counter[str] = field(default_factory=Counter)
+    changes: list[Changes] = field(default_factory=list)
+    """Of each dimension of each access in turn, how the index changes along the loops."""
+    ops: dict[str, int] = field(default_factory=dict)
+    """How many operations of each kind."""
+
+    def count(self, kind: str) -> None:
+        """Count one more operation."""
+        self.ops[kind] = self.ops.get(kind, 0) + 1
 
 
 class Buffer(NamedTuple):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 NODE_TYPES = (
     "root", "loop", "block", "store", "load", "if", "alloc", "call",
@@ -29,22 +26,6 @@ CALLS = {
     "reinterpret": "cast", "pow": "math", "sqrt": "math", "rsqrt": "math", "exp": "math", "exp2": "math",
     "log": "math", "log2": "math", "tanh": "math", "sigmoid": "math", "erf": "math", "fabs": "math",
     "floor": "math", "ceil": "math", "round": "math", "sin": "math", "cos": "math",
-}  # fmt: skip
-
-
-def _divide(a: Any, b: Any) -> Any:
-    return a // b if (b if isinstance(b, int) else np.all(b)) else 0
-
-
-def _modulo(a: Any, b: Any) -> Any:
-    return a % b if (b if isinstance(b, int) else np.all(b)) else 0
-
-
-# Of index expressions, evaluated on ints and integer arrays.
-INTEGER: dict[str, Callable[[Any, Any], Any]] = {
-    "Add": lambda a, b: a + b, "Sub": lambda a, b: a - b, "Mul": lambda a, b: a * b,
-    "FloorDiv": _divide, "Div": _divide, "FloorMod": _modulo, "Mod": _modulo,
-    "Min": np.minimum, "Max": np.maximum,
 }  # fmt: skip
 
 _OPS: dict[int, tuple[Any, str]] = {}

@@ -1,25 +1,18 @@
 """One pass over a scheduled module: its tree of nodes, and each statement's accesses along its loops.
 
-What costs here is reading fields across TVM's FFI (about 0.1 us each), so each is read once, nodes are
-told apart by their class, and variables by their handle.
-
-An index expression is not analysed symbolically. It is evaluated with numpy at 2L + 1 points of the L
-loops around the statement: all loops at 0, each loop alone at 1, each loop alone at its last iteration.
-The differences are each loop's stride and span.
+What costs here is reading fields across TVM's FFI (about 0.1 us each, three times that for an item of an
+array), so each is read once, nodes are told apart by their class, and variables by their handle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from tuneassist.cost_model.indices import UNCHANGED, Indices
 from tuneassist.cost_model.program import Access, Buffer, Loop, Statement, Walk
 from tuneassist.cost_model.syntax import (
     ARITHMETIC,
-    INTEGER,
     LEAVES,
     THREAD,
     TYPE_ID,
@@ -27,19 +20,25 @@ from tuneassist.cost_model.syntax import (
     element_type,
 )
 
-IntArray = npt.NDArray[np.int64]
-
 
 def walk(mod: Any, *, labelled: bool = False) -> Walk:
-    """Read a scheduled module in block form.
+    """Read one scheduled module in block form, as `walk_all` does."""
+    return walk_all([mod], labelled=labelled)[0]
+
+
+def walk_all(mods: Sequence[Any], *, labelled: bool = False) -> list[Walk]:
+    """Read scheduled modules in block form.
 
     Args:
-        mod: A `tvm.IRModule`; every PrimFunc in it is walked under one root.
+        mods: `tvm.IRModule`s; of each, every PrimFunc is walked under one root.
         labelled: Whether to keep a readable label for each node (reading names is slow).
     """
-    from tuneassist.tvm_api import array_items
+    shared = _Shared()
+    return [_walk(mod, shared, labelled) for mod in mods]
 
-    walker = _Walker(array_items, labelled)
+
+def _walk(mod: Any, shared: _Shared, labelled: bool) -> Walk:
+    walker = _Walker(shared, labelled)
     for _, function in sorted(mod.functions.items(), key=lambda item: str(item[0].name_hint)):
         if type(function).__name__ == "PrimFunc":
             try:
@@ -51,21 +50,53 @@ def walk(mod: Any, *, labelled: bool = False) -> Walk:
     return walker.walk
 
 
+class _Shared:
+    """Facts of objects that modules of a batch have in common, by handle: valid while the modules live."""
+
+    def __init__(self) -> None:
+        from tuneassist import tvm_api
+
+        self.items = tvm_api.array_items
+        self.map_size = tvm_api.map_size
+        self._handle = tvm_api.handle
+        self._iter_vars: dict[int, tuple[list[Any], tuple[int, int, int]]] = {}
+        self._buffers: dict[int, tuple[tuple[int, ...], float, bool]] = {}
+
+    def iter_vars(self, array: Any) -> tuple[list[Any], tuple[int, int, int]]:
+        """A block's variables, and how many of them are spatial, reductions, and others."""
+        key = self._handle(array)
+        known = self._iter_vars.get(key)
+        if known is None:
+            iter_vars, counts = self.items(array), [0, 0, 0]
+            for iter_var in iter_vars:
+                kind = iter_var.iter_type
+                counts[0 if kind == 0 else 1 if kind == 2 else 2] += 1
+            known = [iter_var.var for iter_var in iter_vars], (counts[0], counts[1], counts[2])
+            self._iter_vars[key] = known
+        return known
+
+    def buffer(self, buffer: Any) -> tuple[tuple[int, ...], float, bool]:
+        """A buffer's shape, bytes of an element, and whether elements are floats."""
+        key = hash(buffer)
+        known = self._buffers.get(key)
+        if known is None:
+            type_ = buffer.ty
+            extents = self.items(type_.shape)
+            shape = tuple(d.value if type(d).__name__ == "IntImm" else 1 for d in extents) or (1,)
+            bits, is_float = element_type(type_.dtype)
+            known = self._buffers[key] = shape, bits / 8, is_float
+        return known
+
+
 class _Walker:
-    def __init__(self, items: Callable[[Any], list[Any]], labelled: bool) -> None:
+    def __init__(self, shared: _Shared, labelled: bool) -> None:
         self.walk = Walk(labels=[] if labelled else None)
+        self._shared = shared
+        self._items = shared.items
         self._path: list[Loop] = []
-        self._loop_of: dict[int, int] = {}
-        """Depth in the path of each loop variable, by handle; -1 for a loop of one iteration."""
-        self._bound: dict[int, Any] = {}
-        """Expression of each block iteration variable, by handle."""
+        self._indices = Indices()
         self._buffer_of: dict[int, int] = {}
         self._local: set[int] = set()
-        # Points of the statement at hand, and what variables are worth there.
-        self._points: IntArray = np.zeros((0, 1), dtype=np.int64)
-        self._values: dict[int, Any] = {}
-        self._indirect: list[Any] = []
-        self._items = items
         self.node("root", -1, "function")
 
     def node(self, kind: str, parent: int, label: str = "") -> int:
@@ -105,21 +136,22 @@ class _Walker:
 
     def loop(self, stmt: Any, parent: int) -> None:
         """A nest of loops: one loop in the other is by far the commonest, so no call is made for each."""
-        walk, path, loop_of = self.walk, self._path, self._loop_of
+        walk, path, indices, map_size = self.walk, self._path, self._indices, self._shared.map_size
         opened: list[tuple[Loop, int]] = []
         while type(stmt).__name__ == "For":
             extent_node, annotations = stmt.extent, stmt.annotations
             extent = extent_node.value if type(extent_node).__name__ == "IntImm" else 1
-            max_step, explicit = _unrolling(annotations) if len(annotations) else (0, 0)
+            max_step, explicit = _unrolling(annotations) if map_size(annotations) else (0, 0)
             var = stmt.loop_var
             if extent == 1 and not max_step:
                 # Nothing of it is left in the compiled kernel.
-                loop_of[hash(var)] = -1
+                indices.set_zero(var)
             else:
                 label = f"for {var.name} in {extent}" if walk.labels is not None else ""
                 parent = self.node("loop", parent, label)
-                loop = Loop(parent, extent, min(int(stmt.kind), THREAD), max_step, explicit)
-                loop_of[hash(var)] = len(path)
+                kind = stmt.kind
+                loop = Loop(parent, extent, kind if kind < THREAD else THREAD, max_step, explicit)
+                indices.set_loop(var, len(path), extent)
                 path.append(loop)
                 walk.loops.append(loop)
                 opened.append((loop, len(walk.statements)))
@@ -144,19 +176,14 @@ class _Walker:
 
     def block(self, block: Any, parent: int, realize: Any = None) -> None:
         annotations = block.annotations
-        n_annotations = len(annotations)
+        n_annotations = self._shared.map_size(annotations)
         if n_annotations and "meta_schedule.layout_rewrite_preproc" in annotations:
             # Compilation removes it: the weight is stored in the new layout beforehand.
             return
-        kinds = [0, 0, 0]
-        iter_vars = self._items(block.iter_vars)
-        if iter_vars:
-            values = self._items(realize.iter_values) if realize is not None else []
-            for iter_var, value in zip(iter_vars, values, strict=False):
-                var = iter_var.var
-                self._bound[hash(var)] = value
-                iter_type = int(iter_var.iter_type)
-                kinds[0 if iter_type == 0 else 1 if iter_type == 2 else 2] += 1
+        iter_vars, kinds = self._shared.iter_vars(block.iter_vars)
+        if realize is not None and iter_vars:
+            for var, value in zip(iter_vars, self._items(realize.iter_values), strict=False):
+                self._indices.set(var, value)
         init = block.init
         predicate = realize is not None and type(realize.predicate).__name__ != "IntImm"
         node = parent
@@ -164,7 +191,7 @@ class _Walker:
             label = f"block {block.name_hint}" if self.walk.labels is not None else ""
             node = self.node("block", parent, label)
             flags = (int(init is not None), int(predicate), n_annotations)
-            self.walk.blocks.append((node, kinds[0], kinds[1], kinds[2], *flags))
+            self.walk.blocks.append((node, *kinds, *flags))
         for buffer in self._items(block.alloc_buffers):
             self._local.add(hash(buffer))
             label = f"alloc {buffer.name}" if self.walk.labels is not None else ""
@@ -200,7 +227,7 @@ class _Walker:
             self.statement(stmt.else_case, node)
 
     def let(self, stmt: Any, parent: int) -> None:
-        self._bound[hash(stmt.var)] = stmt.value
+        self._indices.let(stmt.var, stmt.value)
         body = getattr(stmt, "body", None)
         if body is not None:
             self.statement(body, parent)
@@ -211,16 +238,8 @@ class _Walker:
     # statements' expressions
 
     def _begin(self, node: int) -> Statement:
-        loops = tuple(reversed(self._path))
-        depth = len(loops)
-        if len(self._points) != depth:
-            self._points = np.zeros((depth, 2 * depth + 1), dtype=np.int64)
-        points = self._points
-        for position, loop in enumerate(loops):
-            points[position, 1 + position] = 1
-            points[position, 1 + depth + position] = loop.extent - 1
-        self._values = {}
-        return Statement(node, loops)
+        self._indices.begin_statement()
+        return Statement(node, tuple(reversed(self._path)))
 
     def _finish(self, statement: Statement) -> None:
         index = len(self.walk.statements)
@@ -233,7 +252,7 @@ class _Walker:
         name = type(expr).__name__
         kind = ARITHMETIC.get(name)
         if kind is not None:
-            statement.ops[kind] += 1
+            statement.count(kind)
             self._expression(expr.a, statement)
             self._expression(expr.b, statement)
         elif name == "TensorLoad":
@@ -241,25 +260,25 @@ class _Walker:
         elif name in LEAVES:
             return
         elif name == "Call":
-            statement.ops[call_kind(expr.op)] += 1
+            statement.count(call_kind(expr.op))
             for arg in self._items(expr.args):
                 self._expression(arg, statement)
         elif name == "Select":
-            statement.ops["select"] += 1
+            statement.count("select")
             for arg in (expr.condition, expr.true_value, expr.false_value):
                 self._expression(arg, statement)
         elif name in ("Cast", "Broadcast", "Not"):
-            statement.ops["cast" if name == "Cast" else "compare"] += 1
+            statement.count("cast" if name == "Cast" else "compare")
             self._expression(expr.a if name == "Not" else expr.value, statement)
         elif name == "Let":
-            self._bound[hash(expr.var)] = expr.value
+            self._indices.let(expr.var, expr.value)
             self._expression(expr.value, statement)
             self._expression(expr.body, statement)
         elif name == "Ramp":
             self._expression(expr.base, statement)
         else:
             self.walk.unknown[name] += 1
-            statement.ops["unknown"] += 1
+            statement.count("unknown")
 
     def _load(self, expr: Any, statement: Statement) -> None:
         buffer = expr.source
@@ -268,60 +287,23 @@ class _Walker:
         self._access(node, buffer, expr.indices, statement, store=False)
 
     def _access(self, node: int, buffer: Any, indices: Any, statement: Statement, *, store: bool) -> None:
-        values = [self._value(index) for index in self._items(indices)] or [0]
-        statement.values += values
-        statement.accesses.append(Access(node, self._buffer(buffer), store, len(values)))
-        # Loads that an index itself makes.
-        indirect, self._indirect = self._indirect, []
-        for load in indirect:
-            self._load(load, statement)
+        value = self._indices.value
+        changes = [value(index)[1] for index in self._items(indices)] or [UNCHANGED]
+        statement.changes += changes
+        statement.accesses.append(Access(node, self._buffer(buffer), store, len(changes)))
+        if self._indices.loads:
+            # Loads that an index itself makes.
+            indirect, self._indices.loads = self._indices.loads, []
+            for load in indirect:
+                self._load(load, statement)
 
     def _buffer(self, buffer: Any) -> int:
         handle = hash(buffer)
         known = self._buffer_of.get(handle)
         if known is None:
-            type_ = buffer.ty
-            shape = tuple(
-                d.value if type(d).__name__ == "IntImm" else 1 for d in self._items(type_.shape)
-            ) or (1,)
-            bits, is_float = element_type(type_.dtype)
             known = self._buffer_of[handle] = len(self.walk.buffers)
-            self.walk.buffers.append(Buffer(shape, bits / 8, is_float, handle in self._local))
+            self.walk.buffers.append(Buffer(*self._shared.buffer(buffer), handle in self._local))
         return known
-
-    def _value(self, expr: Any) -> Any:
-        """The expression at the points: an int, or an array (2L + 1,). What is unknown counts as 0."""
-        name = type(expr).__name__
-        if name == "Var":
-            value = self._values.get(hash(expr))
-            return self._variable(expr) if value is None else value
-        if name == "IntImm":
-            return expr.value
-        operate = INTEGER.get(name)
-        if operate is not None:
-            right = expr.b
-            return operate(
-                self._value(expr.a), right.value if type(right).__name__ == "IntImm" else self._value(right)
-            )
-        if name == "TensorLoad":
-            self._indirect.append(expr)
-            return 0
-        if name == "Cast":
-            return self._value(expr.value)
-        if name == "Ramp":
-            return self._value(expr.base)
-        return 0
-
-    def _variable(self, var: Any) -> Any:
-        handle = hash(var)
-        depth = self._loop_of.get(handle)
-        if depth is None:
-            bound = self._bound.get(handle)
-            value = 0 if bound is None else self._value(bound)
-        else:
-            value = 0 if depth < 0 else self._points[len(self._path) - 1 - depth].copy()
-        self._values[handle] = value
-        return value
 
 
 def _unrolling(annotations: Any) -> tuple[int, int]:

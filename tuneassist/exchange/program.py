@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuneassist.cost_model.graph import COLUMNS, EDGE_KINDS, NODE_TYPES, AstGraph, extract
+from tuneassist.cost_model.indices import Changes
 from tuneassist.cost_model.program import Access, Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
 from tuneassist.cost_model.walk import walk
@@ -159,19 +160,22 @@ def _facts(walked: Walk) -> dict[int, dict[str, Any]]:
     for statement in walked.statements:
         start = 0
         for access in statement.accesses:
-            values = statement.values[start : start + access.dims]
+            changes = statement.changes[start : start + access.dims]
             start += access.dims
-            facts[access.node] = _access_facts(walked, statement, access, values)
+            facts[access.node] = _access_facts(walked, statement, access, changes)
     return facts
 
 
-def _access_facts(walked: Walk, statement: Statement, access: Access, values: list[Any]) -> dict[str, Any]:
+def _access_facts(
+    walked: Walk, statement: Statement, access: Access, changes: list[Changes]
+) -> dict[str, Any]:
     """Shape and strides of an access: elements by which one step of each loop moves it, innermost first."""
     shape = walked.buffers[access.buffer].shape
-    flat = np.zeros(2 * len(statement.loops) + 1, dtype=np.int64)
-    for value, size in zip(values, _row_major(shape), strict=False):
-        flat = flat + value * size
-    strides = [int(flat[1 + loop] - flat[0]) for loop in range(len(statement.loops))]
+    sizes = _row_major(shape)
+    strides = [
+        sum(change.get(depth, 0) * size for change, size in zip(changes, sizes, strict=False))
+        for depth in reversed(range(len(statement.loops)))
+    ]
     return {"shape": list(shape), "strides": strides}
 
 
