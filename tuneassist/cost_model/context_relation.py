@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tuneassist.cost_model.indices import Changes, address_changes
 from tuneassist.cost_model.program import Loop, Statement, Walk
 from tuneassist.cost_model.row_trees import Rows
 from tuneassist.cost_model.syntax import PARALLEL, THREAD
@@ -104,17 +105,18 @@ def _touches(walked: Walk, statement: Statement) -> list[Array]:
     threads = np.array([loop.kind in (PARALLEL, THREAD) for loop in statement.loops], dtype=bool)
     found, start = [], 0
     for access in statement.accesses[:BUFFERS]:
-        values = statement.values[start : start + access.dims]
+        indices = statement.changes[start : start + access.dims]
         start += access.dims
-        found.append(_touch(_address(values, walked.buffers[access.buffer].shape), extents, threads))
+        address = address_changes(indices, walked.buffers[access.buffer].shape)
+        found.append(_touch(address, extents, threads))
     return found
 
 
-def _touch(address: Any, extents: Array, threads: npt.NDArray[np.bool_]) -> Array:
-    """How an access moves along loops, from its address at the points that `walk` evaluates."""
-    depth = len(extents)
-    at = np.broadcast_to(np.asarray(address, dtype=np.float64), (2 * depth + 1,))
-    step, reach = at[1 : depth + 1] - at[0], at[depth + 1 :] - at[0]
+def _touch(address: Changes, extents: Array, threads: npt.NDArray[np.bool_]) -> Array:
+    """How an access moves along loops, from how its address changes."""
+    inwards = range(len(extents) - 1, -1, -1)
+    step = np.array([address.get(depth, 0) for depth in inwards], dtype=np.float64)
+    reach = np.array([address.get(~depth, 0) for depth in inwards], dtype=np.float64)
     moves = (step != 0) | (reach != 0)
     # A loop that runs through a division moves only every so many iterations.
     stride = np.where(step != 0, step, reach / np.maximum(extents - 1, 1))
@@ -126,14 +128,6 @@ def _touch(address: Any, extents: Array, threads: npt.NDArray[np.bool_]) -> Arra
     thread_count = np.where(threads, count / np.cumprod(np.where(moves & ~threads, extents, 1.0)), 0.0)
     thread_reuse = np.where(threads, reuse / np.cumprod(np.where(moves | threads, 1.0, extents)), 0.0)
     return np.column_stack([_log(v) for v in (stride, mod, count, reuse, thread_count, thread_reuse)])
-
-
-def _address(values: Sequence[Any], shape: Sequence[int]) -> Any:
-    """Row-major position of an access: a number, or one for each point."""
-    address: Any = 0
-    for value, extent in zip(values, shape, strict=False):
-        address = address * extent + value
-    return address
 
 
 def _relation(x: Array, y: Array) -> Array:

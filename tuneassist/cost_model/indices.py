@@ -8,7 +8,8 @@ those other points where there are any.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Changes = dict[int, int]
@@ -32,6 +33,21 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "FloorDiv": _divide, "Div": _divide, "FloorMod": _modulo, "Mod": _modulo, "Min": min, "Max": max,
     "Mul": lambda a, b: a * b,
 }  # fmt: skip
+
+
+def address_changes(indices: Sequence[Changes], shape: Sequence[int]) -> Changes:
+    """How the row-major address of an access changes along loops, in elements.
+
+    Args:
+        indices: Of each dimension of the access.
+        shape: Of the buffer.
+    """
+    total: Changes = {}
+    for position, changes in enumerate(indices[: len(shape)]):
+        size = math.prod(shape[position + 1 :])
+        for point, change in changes.items():
+            total[point] = total.get(point, 0) + change * size
+    return total
 
 
 class Indices:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tuneassist.cost_model.graph import COLUMNS, EDGE_KINDS, NODE_TYPES, AstGraph, extract
-from tuneassist.cost_model.indices import Changes
+from tuneassist.cost_model.indices import Changes, address_changes
 from tuneassist.cost_model.program import Access, Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, THREAD, UNROLLED, VECTORIZED
 from tuneassist.cost_model.walk import walk
@@ -171,17 +171,6 @@ def _access_facts(
 ) -> dict[str, Any]:
     """Shape and strides of an access: elements by which one step of each loop moves it, innermost first."""
     shape = walked.buffers[access.buffer].shape
-    sizes = _row_major(shape)
-    strides = [
-        sum(change.get(depth, 0) * size for change, size in zip(changes, sizes, strict=False))
-        for depth in reversed(range(len(statement.loops)))
-    ]
+    address = address_changes(changes, shape)
+    strides = [address.get(depth, 0) for depth in reversed(range(len(statement.loops)))]
     return {"shape": list(shape), "strides": strides}
-
-
-def _row_major(shape: tuple[int, ...]) -> list[int]:
-    sizes, size = [], 1
-    for extent in reversed(shape):
-        sizes.append(size)
-        size *= extent
-    return sizes[::-1]
