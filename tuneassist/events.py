@@ -34,7 +34,8 @@ class EngineStarted(Event):
 class PhaseChanged(Event):
     """The engine now does something else.
 
-    `phase` is startup, search, predict, build, measure, train, store, baseline, confirm, paused.
+    `phase` is startup, search, predict, build, measure, train, store, baseline, confirm,
+    compare, paused.
     """
 
     kind = "phase"
@@ -107,7 +108,7 @@ class RoundEnded(Event):
 
 @dataclass(frozen=True, slots=True)
 class TaskEnded(Event):
-    """A task gets no more trials; `reason` is budget, patience, exhausted or error."""
+    """A task gets no more trials; `reason` is budget, patience, exhausted, reused or error."""
 
     kind = "task_ended"
     task_id: int

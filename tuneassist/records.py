@@ -144,6 +144,10 @@ class RunSettings:
     """None: chosen by the search."""
     verify: bool = True
     """Check the winner's output against a reference."""
+    tasks: tuple[str, ...] = ()
+    """Patterns of the tasks of models to tune; empty: all."""
+    retune: bool = False
+    """Tune the tasks of models further that earlier runs have tuned as much."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,12 +240,12 @@ def test_json_that_is_no_module_is_explained(text: str, tmp_path: Path) -> None:
         build(parse_workload(str(path)))
 
 
-def test_relax_module_is_a_whole_model(tmp_path: Path) -> None:
+def test_relax_module_in_a_script_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(
         "from tvm.script import ir as I\nfrom tvm.script import relax as R\n"
         "@I.ir_module\nclass Model:\n    @R.function\n"
         '    def main(x: R.Tensor((4,), "float32")):\n        return x\n'
     )
-    with pytest.raises(UsageError, match="whole models are not supported yet"):
+    with pytest.raises(UsageError, match="holds a Relax program"):
         build(parse_workload(f"{path}:Model"))

@@ -118,6 +118,7 @@ def settings_from_options(options: dict[str, Any], config: Config) -> RunSetting
             "--batch needs to know what to tune.",
             remedy="Name a workload, such as --workload resnet18.c2; `tuneassist workloads` lists them.",
         )
+    workloads = _with_shapes(tuple(options["workloads"]), options["shapes"])
     cores = None
     if options["cores"]:
         from tuneassist.targets.cores import parse_cores
@@ -125,7 +126,7 @@ def settings_from_options(options: dict[str, Any], config: Config) -> RunSetting
         cores = parse_cores(options["cores"])
     default_trials = 0 if resuming else RunSettings().trials
     return RunSettings(
-        workloads=tuple(options["workloads"]),
+        workloads=workloads,
         target=options["target"] or config.target or "native",
         trials=options["trials"] or (default_trials if resuming else config.trials or default_trials),
         time_budget_secs=parse_duration(options["time_budget"]) if options["time_budget"] else None,
@@ -136,7 +137,19 @@ def settings_from_options(options: dict[str, Any], config: Config) -> RunSetting
         repeat=options["repeat"] or RunSettings().repeat,
         flush_cache=options["flush_cache"],
         reuse_history=not options["no_history"],
+        tasks=tuple(filter(None, (part.strip() for part in (options["tasks"] or "").split(",")))),
+        retune=options["retune"] or options["no_history"],
     )
+
+
+def _with_shapes(specs: tuple[str, ...], texts: tuple[str, ...]) -> tuple[str, ...]:
+    """The workloads with the shapes of `--shape` in the specs of the models among them."""
+    from tuneassist.workloads.models import parse_model, parse_shapes, with_shapes
+
+    shapes = parse_shapes(texts)
+    if shapes and not any(parse_model(spec) for spec in specs):
+        raise UsageError("--shape goes with a model only.", remedy="Write an operator's sizes into its spec.")
+    return tuple(with_shapes(spec, shapes) for spec in specs)
 
 
 def _check(settings: RunSettings) -> None:

@@ -58,9 +58,19 @@ def _show(error: TuneAssistError) -> None:
     "workloads",
     multiple=True,
     metavar="SPEC",
-    help="What to tune: a catalogue name (resnet18.c2), an operator (matmul:m=512,n=512,k=512), or a "
-    "TVMScript function (kernels.py:func; loading it runs the file). May be given several times.",
+    help="What to tune: a catalogue name (resnet18.c2), an operator (matmul:m=512,n=512,k=512), a "
+    "TVMScript function (kernels.py:func; loading it runs the file), or a whole model (model:resnet18, "
+    "net.pt2, net.onnx, mod.relax). May be given several times.",
 )
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=N,N,...",
+    help="Shape of a model's input, such as input=1,3,224,224. May be given for several inputs.",
+)
+@click.option("--tasks", metavar="LIST", help="Tasks of models to tune, such as 'conv2d*,12'. [default: all]")
+@click.option("--retune", is_flag=True, help="Tune tasks of models further that the database knows.")
 @click.option(
     "--target", metavar="SPEC", help="What to tune for: native, a TVM tag, a JSON object. [default: native]"
 )

@@ -80,6 +80,7 @@ class _Engine:
         self._store: SqliteStore | None = None
         self._run_id: int | None = None
         self._first_measurement_secs: float | None = None
+        self._models: list[dict[str, Any]] = []
 
     def run(self) -> int:
         """Do the run and tell how it ended; return the exit code."""
@@ -93,6 +94,7 @@ class _Engine:
                 error = self._verdict(setup)
             finally:
                 self._first_measurement_secs = setup.first_measurement_secs
+                self._models = setup.model_results()
                 setup.close()
         except StoppedAtOnceError:
             error = self._interrupted()
@@ -165,7 +167,7 @@ class _Engine:
             try:
                 result = run_result(
                     self._store, self._run_id, status, clock=self._clock, log=self._log,
-                    first_measurement_secs=self._first_measurement_secs,
+                    first_measurement_secs=self._first_measurement_secs, models=self._models,
                 )  # fmt: skip
                 self._store.end_run(self._run_id, status, result_json=json.dumps(result))
             except TuneAssistError as store_error:

@@ -20,6 +20,7 @@ from tuneassist.tuning.scheduler import next_task
 from tuneassist.tuning.search import Candidate, SpaceError
 from tuneassist.tuning.task import TuneTask
 from tuneassist.tuning.workers import Workers
+from tuneassist.workloads.models import TASK
 
 _ROUND = 32
 _SMALLEST_ROUND = 8
@@ -61,7 +62,7 @@ class TuningRun:
         self._ordinal = last_ordinal
         self._inputs_of: int | None = None
         self._process = psutil.Process()
-        per_task = parts.settings.trials / max(len(tasks), 1)
+        per_task = parts.settings.trials / max(sum(task.ended is None for task in tasks), 1)
         self._round_size = parts.settings.trials_per_round or int(
             min(_ROUND, max(_SMALLEST_ROUND, per_task / _ROUNDS_WANTED))
         )
@@ -129,7 +130,7 @@ class TuningRun:
     def _measure(self, task: TuneTask, candidates: list[Candidate], before: dict[str, float]) -> None:
         assert task.search is not None and task.guide is not None
         self._use_inputs(task)
-        baseline = None if task.baselined else self._start_baseline(task)
+        baseline = None if task.baselined or task.info.op == TASK else self._start_baseline(task)
         predicted = list(candidates)
         outcomes: dict[int, Outcome] = {}
         first_pair = len(task.pairs)

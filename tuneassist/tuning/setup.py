@@ -13,7 +13,7 @@ import numpy as np
 
 from tuneassist import events
 from tuneassist.errors import UsageError
-from tuneassist.records import RunSettings, TargetInfo, WorkloadInfo
+from tuneassist.records import RunSettings, TargetInfo
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.targets.cores import usable_cores
 from tuneassist.targets.resolve import farm_machine, measuring_machine, peak_gflops, resolve_target
@@ -28,14 +28,14 @@ from tuneassist.tuning.journal import Journal, scratch_folder
 from tuneassist.tuning.loader import ModelLoader
 from tuneassist.tuning.measurer import LocalMeasurer
 from tuneassist.tuning.measuring import Measurer, Protocol, limits_for
+from tuneassist.tuning.model_run import ModelRun, Workload, load_workloads
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tuning.roster import Roster
 from tuneassist.tuning.run import RunParts, TuningRun
 from tuneassist.tuning.search import TaskSearch
 from tuneassist.tuning.task import TuneTask
 from tuneassist.tuning.workers import Workers
-from tuneassist.tvm_api import IRModule, Target, load_tensor_intrinsics, ms, tvm
-from tuneassist.workloads.build import build_prim_func, describe_module, workload_hash
+from tuneassist.tvm_api import Target, load_tensor_intrinsics, ms, tvm
 from tuneassist.workloads.reference import make_inputs
 from tuneassist.workloads.spec import parse_workload
 
@@ -62,17 +62,23 @@ class RunSetup:
         self._model: ModelLoader | None = None
         self._run: TuningRun | None = None
         self._remote: Remote | None = None
+        self._models: ModelRun | None = None
+        self._reused = 0
         self.run_id: int = 0
 
     @property
     def valid(self) -> int:
-        """Valid trials of the run."""
-        return self._run.valid if self._run else 0
+        """Valid trials of the run, and tasks that it takes over from earlier ones."""
+        return self._run.valid + self._reused if self._run else 0
 
     @property
     def first_measurement_secs(self) -> float | None:
         """From the engine's start to its first valid trial."""
         return self._journal.first_measurement_secs
+
+    def model_results(self) -> list[dict[str, Any]]:
+        """What the models of the run came to, for its result."""
+        return self._models.results() if self._models else []
 
     def prepare(self) -> None:
         """Do everything up to the first round.
@@ -91,20 +97,24 @@ class RunSetup:
             self._model = ModelLoader(
                 self._settings.cost_model, seed=self._settings.seed, threads=len(self._cores)
             )
-        for info in infos:
-            if info.op == "script":
-                self._journal.message("info", f"Loading {info.name}, which runs the file.")
-        modules = [build_prim_func(info) for info in infos]
-        infos = [describe_module(info, mod) for info, mod in zip(infos, modules, strict=True)]
+        models, works = load_workloads(
+            infos, self._settings.tasks, scratch_folder(self._request.events),
+            lambda text: self._journal.message("info", text),
+        )  # fmt: skip
         remote = parse_target(self._settings.target)
         self._remote = remote if isinstance(remote, Remote) else None
         machine = farm_machine(self._remote, target) if self._remote else measuring_machine(self._cores)
         target_id, machine_id = self._store.target_id(target), self._store.machine_id(machine)
         self._begin(target_id, machine_id)
-        tasks = self._tasks(infos, modules, target, target_id, machine_id)
+        self._models = ModelRun(
+            self._store, self._journal, models, target_id=target_id, machine_id=machine_id,
+            target_json=target.json, cores=self._cores,
+        )  # fmt: skip
+        tasks = self._tasks(works, target, target_id, machine_id)
         last_ordinal = self._store.last_ordinal(self.run_id)
         self._announce(tasks, target, machine_id, resumed=self._request.resume is not None)
         self._count_stored(tasks)
+        self._end_known(tasks)
         self._workers.wait_ready()
         self._run = TuningRun(self._parts(target), tasks, last_ordinal=last_ordinal)
         if self._settings.time_budget_secs is not None:
@@ -117,6 +127,11 @@ class RunSetup:
         self._run.search()
         if not control.stop_requested:
             self._run.confirm()
+        assert self._models is not None
+        if self._remote is None:
+            self._models.compare(lambda: control.stop_requested)
+        elif self._models.any:
+            self._journal.message("info", "Models are not compared end to end on a remote target.")
 
     def close(self) -> None:
         """End every process that the run started."""
@@ -159,39 +174,45 @@ class RunSetup:
         self.run_id = run.id
 
     def _tasks(
-        self, infos: list[WorkloadInfo], modules: list[IRModule], target: TargetInfo, target_id: int,
-        machine_id: int,
+        self, works: list[Workload], target: TargetInfo, target_id: int, machine_id: int
     ) -> list[TuneTask]:  # fmt: skip
-        weights: dict[str, int] = {}
-        distinct: dict[str, tuple[WorkloadInfo, IRModule]] = {}
-        for info, mod in zip(infos, modules, strict=True):
-            key = workload_hash(mod)
-            weights[key] = weights.get(key, 0) + 1
-            distinct.setdefault(key, (info, mod))
         stored = {task.workload_hash: task for task in self._store.tasks(self.run_id)}
         tasks = []
-        for key, (info, mod) in distinct.items():
-            if key in stored:
-                task_id = stored[key].id
+        for work in works:
+            if work.hash in stored:
+                task_id = stored[work.hash].id
             else:
+                info = work.info
                 workload_id = self._store.workload_id(
-                    hash=key, name=info.name, spec=info.spec, op=info.op, flops=info.flops,
-                    mod_json=tvm.ir.save_json(mod),
+                    hash=work.hash, name=info.name, spec=info.spec, op=info.op, flops=info.flops,
+                    mod_json=tvm.ir.save_json(work.module),
                 )  # fmt: skip
-                task_id = self._store.add_task(self.run_id, workload_id, name=info.name, weight=weights[key])
-            tasks.append(self._task(task_id, info, mod, key, weights[key], target, target_id, machine_id))
+                task_id = self._store.add_task(self.run_id, workload_id, name=info.name, weight=work.weight)
+            tasks.append(self._task(task_id, work, target, target_id, machine_id))
+        if not self._settings.retune:
+            assert self._models is not None
+            known = self._models.known_already(works, self._settings.trials)
+            for task in tasks:
+                task.ended = "reused" if task.workload_hash in known else None
         return tasks
 
+    def _end_known(self, tasks: list[TuneTask]) -> None:
+        """Tell which tasks an earlier run has tuned as much as this one would."""
+        known = [task for task in tasks if task.ended == "reused"]
+        self._reused = len(known)
+        for task in known:
+            self._journal.task_ended(task.id, "reused", "An earlier run has tuned it as much.")
+
     def _task(
-        self, task_id: int, info: WorkloadInfo, mod: IRModule, key: str, weight: int, target: TargetInfo,
-        target_id: int, machine_id: int,
-    ) -> TuneTask:  # fmt: skip
-        settings = self._settings
+        self, task_id: int, work: Workload, target: TargetInfo, target_id: int, machine_id: int
+    ) -> TuneTask:
+        settings, info = self._settings, work.info
         folder = scratch_folder(self._request.events) / str(task_id)
         folder.mkdir(exist_ok=True)
         return TuneTask(
-            id=task_id, run_id=self.run_id, target_id=target_id, machine_id=machine_id, info=info, mod=mod,
-            workload_hash=key, weight=weight, target_json=target.json, folder=folder,
+            id=task_id, run_id=self.run_id, target_id=target_id, machine_id=machine_id, info=info,
+            mod=work.module, workload_hash=work.hash, weight=work.weight, target_json=target.json,
+            folder=folder,
             limits=limits_for(
                 info.flops, info.bytes, repeat=settings.repeat, min_repeat_secs=settings.min_repeat_secs,
                 build_secs=settings.build_timeout_secs, run_secs=settings.run_timeout_secs,

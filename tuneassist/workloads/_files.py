@@ -1,4 +1,4 @@
-"""Specs that name a file: a TVMScript function, a saved IRModule, and whole models (not supported yet)."""
+"""Specs that name a file of one kernel: a TVMScript function or a saved IRModule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tuneassist.records import TensorSpec, WorkloadInfo
 SCRIPT, MODULE = "script", "module"
 """`WorkloadInfo.op` of a TVMScript function and of a saved IRModule."""
 
-_MODEL_SUFFIXES = (".onnx", ".pt2", ".pt", ".pth")
+_PICKLES = (".pt", ".pth")
 _UNKNOWN = TensorSpec("output", (), "")
 _SCRIPT_HELP = (
     "Name the function too, as in kernels.py:matmul. The file runs when the tuning engine loads it."
@@ -28,10 +28,10 @@ def parse_file(spec: str) -> WorkloadInfo | None:
     Raises:
         UsageError: The file is missing, unreadable, not JSON, or is a whole model.
     """
-    if spec.startswith("model:") or spec.lower().endswith(_MODEL_SUFFIXES):
+    if spec.lower().endswith(_PICKLES):
         raise UsageError(
-            f"{spec} is a whole model, which is not supported yet.",
-            remedy="Name one of its operators (tuneassist workloads), a kernels.py:func or a saved mod.json.",
+            f"{spec} is named like a pickle of torch.save, which is never loaded, since that can run code.",
+            remedy="Save torch.export.export(net, inputs) with torch.export.save as .pt2, or use ONNX.",
         )
     if script := re.fullmatch(r"(.+\.py):(.*)", spec):
         path, function = script.groups()

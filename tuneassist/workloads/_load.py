@@ -85,8 +85,8 @@ def _only_function(info: WorkloadInfo, loaded: Any) -> Any:
     prim_funcs = {name: function for name, function in functions.items() if isinstance(function, PrimFunc)}
     if len(functions) != len(prim_funcs):
         raise UsageError(
-            f"{info.name} holds a Relax program: whole models are not supported yet.",
-            remedy="Give a module with one PrimFunc.",
+            f"{info.name} holds a Relax program, which a whole model is read from as a file.",
+            remedy="Save it with tvm.ir.save_json(module) as mod.relax, and name that.",
         )
     if len(prim_funcs) != 1:
         named = f": {', '.join(prim_funcs)}" if prim_funcs else ""

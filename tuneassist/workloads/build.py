@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tuneassist.errors import UsageError
 from tuneassist.records import WorkloadInfo
 from tuneassist.tvm_api import IRModule, Schedule, estimate_tir_flops, structural_hash, te
 from tuneassist.workloads._files import MODULE, SCRIPT
 from tuneassist.workloads._load import arguments, load_module
 from tuneassist.workloads._te import EXPRESSIONS
+from tuneassist.workloads.models import MODEL
 from tuneassist.workloads.operators import OPERATORS
 from tuneassist.workloads.spec import prepacked, values_of
 
@@ -29,6 +31,11 @@ def build_prim_func(info: WorkloadInfo) -> IRModule:
     Raises:
         UsageError: A file does not hold a single static, schedulable function with one output.
     """
+    if info.op == MODEL:
+        raise UsageError(
+            f"{info.name} is a whole model, not one kernel.",
+            remedy=f"`tuneassist workloads {info.spec}` lists its kernels.",
+        )
     if info.op in (SCRIPT, MODULE):
         return load_module(info)
     inputs = [te.placeholder(tensor.shape, dtype=tensor.dtype, name=tensor.name) for tensor in info.inputs]
@@ -38,10 +45,10 @@ def build_prim_func(info: WorkloadInfo) -> IRModule:
     if packed:
         position = [tensor.name for tensor in info.inputs].index(packed)
         function = function.with_attr(_LAYOUT_FREE, [position])
-    return _without_named_rules(IRModule({"main": function}))
+    return without_named_rules(IRModule({"main": function}))
 
 
-def _without_named_rules(module: IRModule) -> IRModule:
+def without_named_rules(module: IRModule) -> IRModule:
     """Drop the schedule rules that topi names for pooling: no CPU has them, and TVM warns of each by then."""
     schedule = Schedule(module)
     for block in schedule.get_child_blocks(schedule.get_sblock("root")):

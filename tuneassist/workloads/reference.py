@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tuneassist.errors import UsageError
 from tuneassist.records import TensorSpec, WorkloadInfo
+from tuneassist.workloads.models import TASK
 from tuneassist.workloads.operators import OPERATORS
 from tuneassist.workloads.spec import values_of
 
@@ -67,8 +68,10 @@ def make_inputs(info: WorkloadInfo, seed: int) -> list[Array]:
     rng = np.random.default_rng(seed)
     operator = OPERATORS.get(info.op)
     fan_in = operator.fan_in(values_of(info)) if operator else 1.0
+    # Whole numbers in a model are mostly indices: 0 and 1 are within every table.
+    most = 1 if info.op == TASK else None
     return [
-        _random(rng, tensor, fan_in**-0.5 if position == 1 else 1.0)
+        _random(rng, tensor, fan_in**-0.5 if position == 1 else 1.0, most)
         for position, tensor in enumerate(info.inputs)
     ]
 
@@ -124,7 +127,9 @@ def tolerance(info: WorkloadInfo) -> tuple[float, float]:
     return share, share * max(1.0, info.flops / math.prod(info.output.shape)) ** 0.5
 
 
-def _random(rng: np.random.Generator, tensor: TensorSpec, scale: float) -> Array:
+def _random(rng: np.random.Generator, tensor: TensorSpec, scale: float, most: int | None) -> Array:
+    if tensor.dtype == "bool" or (most is not None and "int" in tensor.dtype):
+        return np.asarray(rng.integers(0, 2, size=tensor.shape)).astype(tensor.dtype)
     if tensor.dtype in ("int8", "int16", "int32", "int64", "uint8"):
         # a whole range only where sums of products can't overflow 32 bits
         low, high = (-128, 128) if tensor.dtype == "int8" else (0, 128)

@@ -13,6 +13,7 @@ from tuneassist.records import TensorSpec, WorkloadInfo
 from tuneassist.workloads._files import parse_file
 from tuneassist.workloads._params import LARGEST, Value, Values
 from tuneassist.workloads.catalogue import CATALOGUE
+from tuneassist.workloads.models import parse_model
 from tuneassist.workloads.operators import OPERATORS, Operator, describe
 
 _COPIES = 5
@@ -24,7 +25,7 @@ def parse_workload(spec: str) -> WorkloadInfo:
 
     Args:
         spec: A catalogue name or an operator kind, then `:` and `name=value` pairs joined by commas; or
-            `file.py:function` (not run here) or `module.json`.
+            `file.py:function` (not run here) or `module.json`; or a whole model (see `models.parse_model`).
 
     Raises:
         UsageError: It names nothing (the nearest names are offered), a parameter is unknown, missing,
@@ -34,9 +35,9 @@ def parse_workload(spec: str) -> WorkloadInfo:
     text = spec.strip()
     if not text:
         raise UsageError("The workload spec is empty.", remedy=_SEE_LIST)
-    named_file = parse_file(text)
-    if named_file is not None:
-        return named_file
+    for parse in (parse_model, parse_file):
+        if (found := parse(text)) is not None:
+            return found
     info = _parse_operator(text)
     _check_memory(info)
     return info
