@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.markup import escape
+from textual import events
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from tuneassist.errors import TuneAssistError
 from tuneassist.records import Run, RunSettings
+from tuneassist.ui.collector import TICK_SECS, IdleCollector
 from tuneassist.ui.services import Services, Session
 from tuneassist.ui.theme import DARK, LIGHT, THEMES
 
@@ -53,6 +55,8 @@ class TuneAssistApp(App[int]):
         self.services = services
         self._open_run = open_run
         self._programs: dict[str, Program] = {}
+        self.collector: IdleCollector | None = None
+        """Collects garbage while the user is idle; None leaves that to Python."""
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = LIGHT.name if services.theme in ("light", LIGHT.name) else DARK.name
@@ -64,6 +68,16 @@ class TuneAssistApp(App[int]):
         self.push_screen(StartScreen(open_running=self._open_run is None))
         if self._open_run is not None:
             self.open_run(self._open_run)
+
+        if self.collector is not None:
+            self.set_timer(TICK_SECS, self.collector.take_over)  # once the first screen is there
+            self.set_interval(TICK_SECS, self.collector.tick)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Notice that the user is there."""
+        if self.collector is not None and isinstance(event, events.InputEvent):
+            self.collector.input_seen()
+        await super().on_event(event)
 
     # screens
 
@@ -289,4 +303,5 @@ def run(db: Path, open_run: int | None = None) -> int:
     from tuneassist.ui.adapters import local_services
 
     app = TuneAssistApp(local_services(db), open_run=open_run)
+    app.collector = IdleCollector()
     return app.run() or app.return_code or 0

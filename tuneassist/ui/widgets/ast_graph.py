@@ -6,21 +6,21 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rich.markup import escape
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
 from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
 
 from tuneassist.ui.format import plain
 from tuneassist.ui.program import WEIGHT_SIGNS, Node, Place, Program, layout, weight_level
-from tuneassist.ui.widgets.canvas import StyledCanvas
+from tuneassist.ui.raster import Raster
 
 _ZOOMS = ((3, 2), (6, 2), (10, 3), (16, 3), (26, 3), (40, 4))
 """(characters a leaf, lines a level) of each zoom step."""
 
 
-class AstGraph(StyledCanvas, can_focus=True):
+class AstGraph(Widget, can_focus=True):
     """Nodes from top to bottom, tree edges as lines, other edges (data flow) in another colour."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -42,7 +42,7 @@ class AstGraph(StyledCanvas, can_focus=True):
         node: Node
 
     def __init__(self, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(1, 1, id=id)
+        super().__init__(id=id)
         self._program: Program | None = None
         self._places: dict[int, Place] = {}
         self._zoom = 2
@@ -50,6 +50,8 @@ class AstGraph(StyledCanvas, can_focus=True):
         self._y = 0
         self._current: int | None = None
         self._moved = False
+        self._strips: list[Strip] = []
+        self._drawn_for: tuple[object, ...] = ()
 
     def show_program(self, program: Program, folded: Collection[int] = ()) -> None:
         """Show it, as the tree is folded."""
@@ -68,56 +70,58 @@ class AstGraph(StyledCanvas, can_focus=True):
             self.fit()
 
     def draw(self) -> None:
-        """Draw what lies in view."""
-        size = self.size
-        if self._program is None or size.width < 2 or size.height < 1:
-            return
-        with self.batch_refresh():
-            self.reset(size=size)
-            self._draw_edges()
-            self._draw_nodes(size)
+        """Draw anew at the next paint."""
+        self._drawn_for = ()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what lies in view."""
+        now = (self.size, self.app.theme)
+        if now != self._drawn_for:
+            raster = Raster(max(1, self.size.width), max(1, self.size.height))
+            if self._program is not None:
+                self._draw_edges(raster, self._program)
+                self._draw_nodes(raster, self._program)
+            self._strips, self._drawn_for = raster.strips(self.rich_style), now
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _spot(self, place: Place) -> tuple[int, int]:
         """Where the middle of a node's label is on the screen."""
         across, down = _ZOOMS[self._zoom]
         return round((place.column + 0.5) * across) - self._x, place.level * down - self._y
 
-    def _draw_edges(self) -> None:
-        assert self._program is not None
+    def _draw_edges(self, raster: Raster, program: Program) -> None:
         colours = self.app.theme_variables
         tree: list[tuple[float, float, float, float]] = []
-        for node in self._program.nodes:
+        for node in program.nodes:
             if node.id in self._places and node.parent in self._places:
                 x0, y0 = self._spot(self._places[node.parent])
                 x1, y1 = self._spot(self._places[node.id])
                 tree.append((x0 + 0.5, y0 + 1.0, x1 + 0.5, y1 - 0.01))
-        self.draw_hires_lines(tree, style=colours.get("series-quiet", "white"))
+        raster.lines(tree, colours.get("series-quiet", ""))
         others: list[tuple[float, float, float, float]] = []
-        for start, end, _ in self._program.edges:
+        for start, end, _ in program.edges:
             if start in self._places and end in self._places:
                 x0, y0 = self._spot(self._places[start])
                 x1, y1 = self._spot(self._places[end])
                 others.append((x0, y0 + 0.5, x1, y1 + 0.5))
-        self.draw_hires_lines(others, style=colours.get("series-untuned", "white"))
+        raster.lines(others, colours.get("series-untuned", ""))
 
-    def _draw_nodes(self, size: Size) -> None:
-        assert self._program is not None
+    def _draw_nodes(self, raster: Raster, program: Program) -> None:
         colours, across = self.app.theme_variables, _ZOOMS[self._zoom][0]
-        heaviest = self._program.heaviest
-        for node in self._program.nodes:
+        heaviest = program.heaviest
+        for node in program.nodes:
             place = self._places.get(node.id)
             if place is None:
                 continue
             x, y = self._spot(place)
             text = self._label(node, place.span * across - 2, heaviest)
             start = max(x - len(text) // 2, -self._x)
-            if not (0 <= y < size.height and -len(text) < start < size.width):
-                continue
             level = weight_level(node.contribution, heaviest)
-            style = colours.get("accent" if level >= 3 else "primary", "white")
+            style = colours.get("accent" if level >= 3 else "primary", "")
             if node.id == self._current:
                 style = f"reverse bold {style}"
-            self.write_text(start, y, f"[{style}]{escape(text)}")
+            raster.text(start, y, text, style)
 
     def _label(self, node: Node, room: int, heaviest: float) -> str:
         level = weight_level(node.contribution, heaviest)

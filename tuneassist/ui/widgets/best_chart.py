@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from textual_plot import PlotWidget
-
 from tuneassist.ui.format import latency
 from tuneassist.ui.task_state import BestPoint, TaskState
-from tuneassist.ui.widgets.chart import BRAILLE, Chart, CountAxis, ElapsedAxis, LogLatencyAxis
+from tuneassist.ui.widgets.axes import Axis, CountAxis, ElapsedAxis, LogLatencyAxis
+from tuneassist.ui.widgets.chart import Chart, Series, view_of
 
 
 class BestChart(Chart):
@@ -19,42 +18,38 @@ class BestChart(Chart):
 
     over_time = False
 
-    def set_axes(self, plot: PlotWidget) -> None:
-        """Latency over counts or over time."""
-        plot.set_x_formatter(ElapsedAxis() if self.over_time else CountAxis())
-        plot.set_y_formatter(LogLatencyAxis())
+    x_axis: Axis = CountAxis()
+    y_axis = LogLatencyAxis()
 
     def turn_axis(self) -> None:
         """Trials become time, or the other way round; the next `show` draws it."""
         self.over_time = not self.over_time
         self.border_title = "Best latency over time" if self.over_time else self.TITLE
-        self.set_axes(self.plot)
+        self.x_axis = ElapsedAxis() if self.over_time else CountAxis()
 
     def show(self, task: TaskState | None, elapsed_secs: float) -> None:
         """Draw the task's staircase up to now."""
         points = task.best.all() if task else ()
         end = elapsed_secs if self.over_time else float(task.trials if task else 0)
-        if not self.changed(task.task_id if task else None, points, round(end), self.over_time):
+        baselines = (
+            ("untuned", "untuned", task.untuned_secs if task else None),
+            ("PyTorch", "pytorch", task.pytorch_secs if task else None),
+        )
+        if not self.changed(task.task_id if task else None, points, round(end), self.over_time, baselines):
             return
-        plot = self.begin(bool(points))
-        if plot is None or task is None:
+        if task is None or not points:
+            self.clear()
             return
         xs, ys = staircase(points, end, over_time=self.over_time)
         span = (0.0, max(xs[-1], 1.0))
-        levels = [math.log10(secs) for secs in (task.untuned_secs, task.pytorch_secs) if secs is not None]
-        self.room(plot, span, (*ys, *levels))
-        said: list[str] = []
-        for name, secs, series in (
-            ("untuned", task.untuned_secs, "untuned"),
-            ("PyTorch", task.pytorch_secs, "pytorch"),
-        ):
-            if secs is not None:
-                self.level_line(plot, math.log10(secs), span, series)
-                said.append(f"[{self.colour(series)}]━[/] {name} {latency(secs)}")
-        plot.plot(xs, ys, line_style=self.colour("best"), hires_mode=BRAILLE)
-        self.border_subtitle = "  ".join(
-            [f"[{self.colour('best')}]━[/] best {latency(task.best_secs)}", *said]
-        )
+        levels = [(words, name, secs) for words, name, secs in baselines if secs is not None]
+        heights = [math.log10(secs) for _, _, secs in levels]
+        series = [
+            Series(name, span, (height,) * 2) for (_, name, _), height in zip(levels, heights, strict=True)
+        ]
+        said = [f"[$series-best]━[/] best {latency(task.best_secs)}"]
+        said += [f"[$series-{name}]━[/] {words} {latency(secs)}" for words, name, secs in levels]
+        self.put([*series, Series("best", xs, ys)], view_of(span, (*ys, *heights)), "  ".join(said))
 
 
 def staircase(

@@ -1,175 +1,219 @@
-"""The frame that all charts share: a plot with axes in people's units, or a sentence while there is no data.
+"""The frame that all charts share: series over two axes, or a sentence while there is no data.
 
-`textual_plot` draws linear axes only, so logarithmic data are given to it as log10, and the formatter puts
-ticks at round numbers of the real scale.
+A chart is one widget that keeps its drawn lines: it draws when it is painted after its data, its size, its
+view or the theme have changed, and at no other time.
 """
 
 from __future__ import annotations
 
-import math
+import textwrap
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from textual.app import ComposeResult
+import numpy as np
+from numpy.typing import ArrayLike
+from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Grid
-from textual.reactive import reactive
-from textual.widgets import Static
-from textual_plot import AxisFormatter, HiResMode, PlotWidget
-from textual_plot.plot_widget import Legend
+from textual.strip import Strip
+from textual.widget import Widget
 
-from tuneassist.ui.format import count, duration, latency
-from tuneassist.ui.widgets.canvas import StyledCanvas
+from tuneassist.ui.raster import Raster
+from tuneassist.ui.widgets.axes import Axis, CountAxis
 
-BRAILLE = HiResMode.BRAILLE
+_LABELS = 8
+"""Columns of the vertical axis' labels."""
 
 
-class Plot(PlotWidget, inherit_bindings=False):
-    """The plot with keys that leave the screen's own alone and stay out of the footer."""
+class Series(NamedTuple):
+    """What is drawn in one colour; `xs` and `ys` are (num_points,).
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left", "pan_left", "Pan left", show=False),
-        Binding("right", "pan_right", "Pan right", show=False),
-        Binding("up", "pan_up", "Pan up", show=False),
-        Binding("down", "pan_down", "Pan down", show=False),
-        Binding("z", "zoom_in", "Zoom in", show=False),
-        Binding("Z", "zoom_out", "Zoom out", show=False),
-        Binding("0", "reset_scales", "Whole chart", show=False),
-    ]
-    margin_top = reactive(0)
-    margin_bottom = reactive(1)
-    margin_left = reactive(9)
+    `marker` is a character for each point, `.` for one dot a point, or empty for a line.
+    """
 
-    def compose(self) -> ComposeResult:
-        """The plot's own parts, on canvases that every terminal can show."""
-        with Grid():
-            for part in ("margin-top", "margin-left", "plot", "margin-bottom"):
-                yield StyledCanvas(1, 1, id=part)
-        yield Legend(id="legend")
+    name: str
+    xs: ArrayLike
+    ys: ArrayLike
+    marker: str = ""
 
 
-class LogLatencyAxis(AxisFormatter):
-    """Ticks at 1, 2, 5 (or decades) of a latency whose log10 is plotted."""
+class View(NamedTuple):
+    """The part of the plane that is shown."""
 
-    def get_ticks(self, min_: float, max_: float, max_ticks: int = 8) -> list[float]:
-        """Tick positions, as log10 of seconds."""
-        decades = range(math.floor(min_), math.ceil(max_) + 1)
-        for steps in ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,)):
-            ticks = [decade + math.log10(step) for decade in decades for step in steps]
-            inside = [tick for tick in ticks if min_ <= tick <= max_]
-            if len(inside) <= max_ticks:
-                return inside or _linear_in_log(min_, max_)
-        return inside[:: math.ceil(len(inside) / max_ticks)]
+    x_low: float
+    x_high: float
+    y_low: float
+    y_high: float
 
-    def get_labels_for_ticks(self, ticks: Sequence[float]) -> list[str]:
-        """Latencies in words."""
-        return [_short_latency(10**tick) for tick in ticks]
+    def moved(self, x_share: float, y_share: float) -> View:
+        """Shifted by shares of its size."""
+        x, y = x_share * (self.x_high - self.x_low), y_share * (self.y_high - self.y_low)
+        return View(self.x_low + x, self.x_high + x, self.y_low + y, self.y_high + y)
 
-
-def _linear_in_log(min_: float, max_: float) -> list[float]:
-    """Where the span holds no round number: its ends."""
-    return [min_ + (max_ - min_) * 0.1, max_ - (max_ - min_) * 0.1]
+    def scaled(self, factor: float) -> View:
+        """Larger or smaller about its middle."""
+        x, y = (factor - 1) / 2 * (self.x_high - self.x_low), (factor - 1) / 2 * (self.y_high - self.y_low)
+        return View(self.x_low - x, self.x_high + x, self.y_low - y, self.y_high + y)
 
 
-def _short_latency(secs: float) -> str:
-    value, unit = latency(secs).split(" ")
-    return f"{value.rstrip('0').rstrip('.') if '.' in value else value} {unit}"
+def view_of(xs: Sequence[float], ys: Sequence[float]) -> View:
+    """A view with a margin around the data: what lies on the frame would not be seen."""
+    x_pad = max((max(xs) - min(xs)) * 0.02, 1e-3)
+    y_pad = max((max(ys) - min(ys)) * 0.06, 0.02)
+    return View(min(xs) - x_pad, max(xs) + x_pad, min(ys) - y_pad, max(ys) + y_pad)
 
 
-class _RoundAxis(AxisFormatter):
-    """Ticks at whole multiples of 1, 2 or 5."""
-
-    def get_ticks(self, min_: float, max_: float, max_ticks: int = 8) -> list[float]:
-        span = max(max_ - min_, 1e-9)
-        raw = span / max(2, max_ticks - 2)
-        power = 10.0 ** math.floor(math.log10(raw))
-        step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
-        first = math.ceil(min_ / step)
-        return [n * step for n in range(first, math.floor(max_ / step) + 1)]
-
-
-class CountAxis(_RoundAxis):
-    """Counts, such as trials."""
-
-    def get_labels_for_ticks(self, ticks: Sequence[float]) -> list[str]:
-        """Counts with a unit."""
-        return [count(round(tick, 6)).replace(" ", "") for tick in ticks]
-
-
-class ShareAxis(_RoundAxis):
-    """Coefficients such as a rank correlation."""
-
-    def get_labels_for_ticks(self, ticks: Sequence[float]) -> list[str]:
-        """Two decimals."""
-        return [f"{tick:.2f}" for tick in ticks]
-
-
-class ElapsedAxis(_RoundAxis):
-    """Working time."""
-
-    def get_labels_for_ticks(self, ticks: Sequence[float]) -> list[str]:
-        """Spans of time."""
-        return [duration(tick) for tick in ticks]
-
-
-class Chart(Container):
+class Chart(Widget, can_focus=True):
     """A framed plot with a title, a line of figures below it, and a sentence while it is empty."""
 
     TITLE = ""
     EMPTY = "Nothing to draw yet."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "pan(-0.1, 0)", "Pan left", show=False),
+        Binding("right", "pan(0.1, 0)", "Pan right", show=False),
+        Binding("up", "pan(0, 0.1)", "Pan up", show=False),
+        Binding("down", "pan(0, -0.1)", "Pan down", show=False),
+        Binding("z", "zoom(0.8)", "Zoom in", show=False),
+        Binding("Z", "zoom(1.25)", "Zoom out", show=False),
+        Binding("0", "whole", "Whole chart", show=False),
+    ]
 
-    _shown: tuple[object, ...] = ()
+    x_axis: Axis = CountAxis()
+    y_axis: Axis = CountAxis()
 
-    def compose(self) -> ComposeResult:
-        """The plot, and the sentence that stands in for it."""
-        yield Static(self.EMPTY, classes="empty", markup=False)
-        yield Plot(allow_pan_and_zoom=True)
+    def __init__(self, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._series: tuple[Series, ...] = ()
+        self._whole = View(0.0, 1.0, 0.0, 1.0)
+        self._chosen: View | None = None
+        """What the user panned or zoomed to."""
+        self._data: tuple[object, ...] = ()
+        self._strips: list[Strip] = []
+        self._drawn_for: tuple[object, ...] = ()
 
     def on_mount(self) -> None:
-        """Empty until there is something to show."""
+        """The title."""
         self.border_title = self.TITLE
-        self.set_class(True, "-empty")
-        self.set_axes(self.plot)
-
-    @property
-    def plot(self) -> PlotWidget:
-        """The plot inside."""
-        return self.query_one(PlotWidget)
-
-    def set_axes(self, plot: PlotWidget) -> None:
-        """Choose the axes' formatters."""
 
     def changed(self, *data: object) -> bool:
-        """Whether the data (or the theme) are others than at the last call."""
-        now = (self.app.theme, *data)
-        same = now == self._shown
-        self._shown = now
+        """Whether the data are others than at the last call."""
+        same = data == self._data
+        self._data = data
         return not same
 
-    def begin(self, has_data: bool) -> PlotWidget | None:
-        """Clear the plot for new data; None (and the sentence) where there is none."""
-        self.set_class(not has_data, "-empty")
-        if not has_data:
-            self.border_subtitle = ""
-            return None
-        plot = self.plot
-        plot.clear()
-        return plot
+    def put(self, series: Sequence[Series], view: View, said: str) -> None:
+        """Draw these series from now on; without any the sentence takes their place.
 
-    def colour(self, series: str) -> str:
-        """The theme's colour of a series, as a Rich style."""
-        return self.app.theme_variables.get(f"series-{series}", "white")
-
-    def room(self, plot: PlotWidget, xs: Sequence[float], ys: Sequence[float]) -> None:
-        """Leave a margin around the data: what lies on the frame would not be seen.
-
-        Lines of one point draw nothing but count for the scale, which the user may still zoom and pan.
+        Args:
+            said: The line of figures below; `$series-NAME` is the colour of a series.
         """
-        x_pad = max((max(xs) - min(xs)) * 0.02, 1e-3)
-        y_pad = max((max(ys) - min(ys)) * 0.06, 0.02)
-        plot.plot((min(xs) - x_pad,), (min(ys) - y_pad,))
-        plot.plot((max(xs) + x_pad,), (max(ys) + y_pad,))
+        self._series, self._whole = tuple(series), view
+        if self.border_subtitle != said:
+            self.border_subtitle = said
+        self.redraw()
 
-    def level_line(self, plot: PlotWidget, level: float, x: tuple[float, float], series: str) -> None:
-        """A horizontal line."""
-        plot.plot(x, (level, level), line_style=self.colour(series), hires_mode=BRAILLE)
+    def clear(self) -> None:
+        """There is nothing to draw."""
+        self.put((), self._whole, "")
+
+    def redraw(self) -> None:
+        """Draw anew at the next paint."""
+        self._drawn_for = ()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the drawing, which is made if it is not there."""
+        now = (self.size, self.app.theme, self._chosen)
+        if now != self._drawn_for:
+            raster = Raster(max(1, self.size.width), max(1, self.size.height))
+            self.draw(raster)
+            self._strips = raster.strips(self.rich_style)
+            self._drawn_for = now
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width, self.rich_style)
+
+    def draw(self, raster: Raster) -> None:
+        """Draw everything; a subclass may keep a part of the raster for itself."""
+        self.draw_plot(raster, raster.width)
+
+    def colour(self, name: str) -> str:
+        """The theme's colour of a series."""
+        return self.app.theme_variables.get(f"series-{name}", "")
+
+    def draw_plot(self, raster: Raster, width: int) -> None:
+        """Draw the plot, or the sentence, in the left `width` columns."""
+        quiet = self.app.theme_variables.get("secondary", "")
+        if not self._series:
+            lines = [
+                part for line in self.EMPTY.splitlines() for part in textwrap.wrap(line, max(1, width - 2))
+            ]
+            for number, line in enumerate(lines):
+                top = (raster.height - len(lines)) // 2
+                raster.text(max(0, (width - len(line)) // 2), top + number, line, quiet)
+            return
+        view = self._chosen or self._whole
+        left, right, bottom = _LABELS + 1, width - 1, raster.height - 2
+        if right - left < 4 or bottom < 2:
+            return
+        across = (right - left) / (view.x_high - view.x_low)
+        down = bottom / (view.y_high - view.y_low)
+
+        self._draw_axes(raster, view, (left, right, bottom), quiet)
+        clip = (left, 0, right, bottom)
+        for series in self._series:
+            xs = left + (np.asarray(series.xs, dtype=np.float64) - view.x_low) * across
+            ys = (view.y_high - np.asarray(series.ys, dtype=np.float64)) * down
+            if series.marker == "":
+                raster.line(xs, ys, self.colour(series.name), clip)
+            elif series.marker == ".":
+                raster.points(xs, ys, self.colour(series.name), clip)
+            else:
+                raster.markers(xs, ys, series.marker, self.colour(series.name), clip)
+
+    def _draw_axes(self, raster: Raster, view: View, place: tuple[int, int, int], style: str) -> None:
+        left, right, bottom = place
+        for y in range(bottom):
+            raster.text(left - 1, y, "│", style)
+        raster.text(left - 1, bottom, "└" + "─" * (right - left), style)
+        for tick in self.y_axis.ticks(view.y_low, view.y_high, max(2, bottom // 2)):
+            y = int((view.y_high - tick) / (view.y_high - view.y_low) * bottom)
+            if 0 <= y < bottom:
+                raster.text(0, y, f"{self.y_axis.label(tick)[:_LABELS]:>{_LABELS}}┤", style)
+        free = left - 1
+        for tick in self.x_axis.ticks(view.x_low, view.x_high, max(2, (right - left) // 10)):
+            x = left + int((tick - view.x_low) / (view.x_high - view.x_low) * (right - left))
+            label = self.x_axis.label(tick)
+            start = min(x - len(label) // 2, right - len(label) + 1)
+            if left <= x < right:
+                raster.text(x, bottom, "┬", style)
+                if start >= free:
+                    raster.text(start, bottom + 1, label, style)
+                    free = start + len(label) + 1
+
+    def action_pan(self, x_share: float, y_share: float) -> None:
+        """Move the view."""
+        self._chosen = (self._chosen or self._whole).moved(x_share, y_share)
+        self.refresh()
+
+    def action_zoom(self, factor: float) -> None:
+        """Zoom about the middle."""
+        self._chosen = (self._chosen or self._whole).scaled(factor)
+        self.refresh()
+
+    def action_whole(self) -> None:
+        """Everything again."""
+        self._chosen = None
+        self.refresh()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Zoom out."""
+        event.stop()
+        self.action_zoom(1.25)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Zoom in."""
+        event.stop()
+        self.action_zoom(0.8)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the view."""
+        if event.button and self.size.area:
+            self.action_pan(-event.delta_x / self.size.width, event.delta_y / self.size.height)

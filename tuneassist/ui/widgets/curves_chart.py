@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from textual_plot import PlotWidget
-
 from tuneassist.ui.format import latency
 from tuneassist.ui.task_state import BestPoint
+from tuneassist.ui.widgets.axes import Axis, CountAxis, ElapsedAxis, LogLatencyAxis
 from tuneassist.ui.widgets.best_chart import staircase
-from tuneassist.ui.widgets.chart import BRAILLE, Chart, CountAxis, ElapsedAxis, LogLatencyAxis
+from tuneassist.ui.widgets.chart import Chart, Series, view_of
 
 _COLOURS = ("measured", "newest", "best", "untuned", "pytorch", "quiet")
 _MARKERS = ("●", "◆", "■", "▲", "▼", "○")
@@ -31,36 +30,31 @@ class CurvesChart(Chart):
     TITLE = "Best latency"
     EMPTY = "These runs have no valid trial of this workload."
 
-    def set_axes(self, plot: PlotWidget) -> None:
-        """The vertical axis; the horizontal one depends on what is shown."""
-        plot.set_y_formatter(LogLatencyAxis())
+    x_axis: Axis = CountAxis()
+    y_axis = LogLatencyAxis()
 
     def show(self, workload: str, curves: tuple[Curve, ...], *, over_time: bool) -> None:
         """Draw them."""
-        plot = self.begin(bool(curves))
-        if plot is None:
+        self.x_axis = ElapsedAxis() if over_time else CountAxis()
+        if not curves:
+            self.clear()
             return
-        self.border_title = f"Best latency of {workload} over {'time' if over_time else 'trials'}".replace(
-            "[", r"\["
-        )
-        plot.set_x_formatter(ElapsedAxis() if over_time else CountAxis())
-        stairs = [
-            staircase(
-                tuple(BestPoint(*point) for point in curve.points),
-                curve.secs if over_time else float(curve.trials),
-                over_time=over_time,
-            )
-            for curve in curves
-        ]
-        self.room(plot, [0.0, *(x for xs, _ in stairs for x in xs)], [y for _, ys in stairs for y in ys])
+        where = "time" if over_time else "trials"
+        self.border_title = f"Best latency of {workload} over {where}".replace("[", r"\[")
+        series: list[Series] = []
         said: list[str] = []
-        for number, (curve, (xs, ys)) in enumerate(zip(curves, stairs, strict=True)):
-            colour, marker = self.colour(_COLOURS[number % 6]), _MARKERS[number % 6]
-            plot.plot(xs, ys, line_style=colour, hires_mode=BRAILLE)
+        xs_all, ys_all = [0.0], []
+        for curve, name, marker in zip(curves, _COLOURS, _MARKERS, strict=False):
+            steps = tuple(BestPoint(*point) for point in curve.points)
+            end = curve.secs if over_time else float(curve.trials)
+            xs, ys = staircase(steps, end, over_time=over_time)
             marks = curve.points[:: max(1, len(curve.points) // 20)]
-            where = [secs if over_time else float(trial) for trial, secs, _ in marks]
-            plot.scatter(
-                where, [math.log10(best) for _, _, best in marks], marker=marker, marker_style=colour
-            )
-            said.append(f"[{colour}]{marker}[/] {curve.name} {latency(curve.points[-1][2])}")
-        self.border_subtitle = "  ".join(said)
+            at = [secs if over_time else float(trial) for trial, secs, _ in marks]
+            series += [
+                Series(name, xs, ys),
+                Series(name, at, [math.log10(best) for _, _, best in marks], marker),
+            ]
+            xs_all += xs
+            ys_all += ys
+            said.append(f"[$series-{name}]{marker}[/] {curve.name} {latency(curve.points[-1][2])}")
+        self.put(series, view_of(xs_all, ys_all), "  ".join(said))

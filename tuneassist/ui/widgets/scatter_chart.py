@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from textual_plot import PlotWidget
 
 from tuneassist.ui.format import number
 from tuneassist.ui.ranking import rank_figures
 from tuneassist.ui.task_state import TaskState
-from tuneassist.ui.widgets.chart import BRAILLE, Chart, LogLatencyAxis
+from tuneassist.ui.widgets.axes import LogLatencyAxis
+from tuneassist.ui.widgets.chart import Chart, Series, view_of
 
 
 class ScatterChart(Chart):
@@ -19,10 +19,8 @@ class ScatterChart(Chart):
         "No valid trial has a prediction yet.\nThe cost model predicts every candidate before it is measured."
     )
 
-    def set_axes(self, plot: PlotWidget) -> None:
-        """Both axes are latencies."""
-        plot.set_x_formatter(LogLatencyAxis())
-        plot.set_y_formatter(LogLatencyAxis())
+    x_axis = LogLatencyAxis()
+    y_axis = LogLatencyAxis()
 
     def show(self, task: TaskState | None) -> None:
         """Draw the task's points."""
@@ -30,22 +28,22 @@ class ScatterChart(Chart):
         newest = task.newest if task else ()
         if not self.changed(task.task_id if task else None, points, newest):
             return
-        plot = self.begin(bool(points))
-        if plot is None or task is None:
+        if task is None or not points:
+            self.clear()
             return
         logs = np.log10(np.array(points, dtype=np.float64))
+        new = np.log10(np.array(newest, dtype=np.float64)).reshape(-1, 2)
         predicted, measured = logs[:, 0], logs[:, 1]
-        low, high = float(logs.min()), float(logs.max())
-        ends = (low, high)
-        self.room(plot, ends, ends)
-        plot.plot(ends, ends, line_style=self.colour("quiet"), hires_mode=BRAILLE)
-        plot.scatter(measured, predicted, marker_style=self.colour("measured"), hires_mode=BRAILLE)
-        if newest:
-            new = np.log10(np.array(newest, dtype=np.float64))
-            plot.scatter(new[:, 1], new[:, 0], marker="◆", marker_style=self.colour("newest"))
+        ends = (float(logs.min()), float(logs.max()))
         rank, pairs = rank_figures(predicted, measured)
         thinned = f" of {task.points.seen}" if task.points.seen > len(points) else ""
-        self.border_subtitle = (
+        self.put(
+            [
+                Series("quiet", ends, ends),
+                Series("measured", measured, predicted, "."),
+                Series("newest", new[:, 1], new[:, 0], "◆"),
+            ],
+            view_of(ends, ends),
             f"{len(points)}{thinned} trials · rank ρ {number(rank)} · pairs {number(pairs)}"
-            f" · [{self.colour('newest')}]◆[/] round {task.round}"
+            f" · [$series-newest]◆[/] round {task.round}",
         )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-from textual.app import ComposeResult
-from textual.widgets import Static
-from textual_plot import PlotWidget
-
 from tuneassist.ui.format import duration, number
+from tuneassist.ui.raster import Raster
 from tuneassist.ui.run_state import ProgressPoint, RunState
-from tuneassist.ui.widgets.chart import BRAILLE, Chart, CountAxis, ElapsedAxis
+from tuneassist.ui.widgets.axes import CountAxis, ElapsedAxis
+from tuneassist.ui.widgets.chart import Chart, Series, view_of
+
+_NAMES = 9
+"""Columns of a phase's name."""
 
 
 class SpeedChart(Chart):
@@ -18,38 +18,39 @@ class SpeedChart(Chart):
     TITLE = "Trials a minute, and time by phase"
     EMPTY = "No trial has ended yet."
 
-    def compose(self) -> ComposeResult:
-        """The phases beside the plot."""
-        yield from super().compose()
-        yield Static(id="phases", markup=False)
+    x_axis = ElapsedAxis()
+    y_axis = CountAxis()
 
-    def set_axes(self, plot: PlotWidget) -> None:
-        """Counts over time."""
-        plot.set_x_formatter(ElapsedAxis())
-        plot.set_y_formatter(CountAxis())
+    _phases: tuple[tuple[str, float], ...] = ()
 
     def show(self, state: RunState) -> None:
         """Draw the run's throughput and phases."""
-        phases = self.query_one("#phases", Static)
-        phases.update(
-            phase_bars(state.phase_secs(), max(8, phases.content_size.width), self.colour("measured")),
-            layout=False,
-        )
         rates = rate_series(state.progress.all())
-        if not self.changed(rates):
+        phases = state.phase_secs()
+        if not self.changed(rates, tuple((name, round(secs)) for name, secs in phases)):
             return
-        plot = self.begin(bool(rates))
-        if plot is None:
+        self._phases = phases
+        if not rates:
+            self.clear()
             return
-        self.room(plot, (0.0, rates[-1][0]), (0.0, max(rate for _, rate in rates)))
-        plot.plot([0.0, rates[-1][0]], [0.0, 0.0], line_style=self.colour("quiet"), hires_mode=BRAILLE)
-        plot.plot(
-            [x for x, _ in rates],
-            [y for _, y in rates],
-            line_style=self.colour("measured"),
-            hires_mode=BRAILLE,
+        xs, ys = [x for x, _ in rates], [y for _, y in rates]
+        span = (0.0, xs[-1])
+        self.put(
+            [Series("quiet", span, (0.0, 0.0)), Series("measured", xs, ys)],
+            view_of(span, (0.0, max(ys))),
+            f"now {number(state.trials_per_minute, 1)} a minute",
         )
-        self.border_subtitle = f"now {number(state.trials_per_minute, 1)} a minute"
+
+    def draw(self, raster: Raster) -> None:
+        """The phases stand right of the plot."""
+        room = max(24, raster.width * 2 // 5)
+        self.draw_plot(raster, raster.width - room)
+        bars = phase_bars(self._phases, room - 2)
+        for y, (name, bar, share) in enumerate(bars[: raster.height - 1], 1):
+            x = raster.width - room + 1
+            raster.text(x, y, f"{name:<{_NAMES}}")
+            raster.text(x + _NAMES, y, "━" * bar, self.colour("measured"))
+            raster.text(x + _NAMES + bar + 1, y, share)
 
 
 def rate_series(points: tuple[ProgressPoint, ...], bins: int = 60) -> tuple[tuple[float, float], ...]:
@@ -69,17 +70,15 @@ def rate_series(points: tuple[ProgressPoint, ...], bins: int = 60) -> tuple[tupl
     return tuple(rates)
 
 
-def phase_bars(phases: tuple[tuple[str, float], ...], width: int, colour: str) -> Text:
-    """One line a phase, longest first: name, bar, time."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    total = sum(secs for _, secs in phases)
-    longest = max((secs for _, secs in phases), default=0.0)
-    for name, secs in sorted(phases, key=lambda item: -item[1]):
-        if secs <= 0:
-            continue
+def phase_bars(phases: tuple[tuple[str, float], ...], width: int) -> list[tuple[str, int, str]]:
+    """(name, length of its bar, share and time) of each phase, longest first, within `width` columns."""
+    known = sorted(
+        ((name[: _NAMES - 1], secs) for name, secs in phases if secs > 0), key=lambda item: -item[1]
+    )
+    total = sum(secs for _, secs in known)
+    bars = []
+    for name, secs in known:
         share = f"{secs / total:4.0%} {duration(secs)}"
-        room = max(1, width - 9 - len(share) - 1)
-        text.append(f"{name[:8]:<9}")
-        text.append("━" * max(1, round(room * secs / longest)), style=colour)
-        text.append(f" {share}\n")
-    return text
+        room = max(1, width - _NAMES - 1 - len(share))
+        bars.append((name, max(1, round(room * secs / known[0][1])), share))
+    return bars
