@@ -148,6 +148,8 @@ class RunSettings:
     """Patterns of the tasks of models to tune; empty: all."""
     retune: bool = False
     """Tune the tasks of models further that earlier runs have tuned as much."""
+    collect: bool = False
+    """Measure a spread of schedules (random, stratified, searched) for a data set."""
 
 
 @dataclass(frozen=True, slots=True)

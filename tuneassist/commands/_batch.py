@@ -52,7 +52,7 @@ def run_batch(options: dict[str, Any]) -> int:
         raise BatchError(error) from error
     progress = make_progress(quiet=options["quiet"])
     attached = options["attach"] is not None
-    session = _follow(session, progress, attached=attached)
+    session = follow(session, progress, attached=attached)
     return _finish(session, options)
 
 
@@ -167,7 +167,7 @@ def _check(settings: RunSettings) -> None:
         )
 
 
-def _follow(session: EngineSession, progress: Progress, *, attached: bool) -> EngineSession:
+def follow(session: EngineSession, progress: Progress, *, attached: bool) -> EngineSession:
     """Show the run until it ends; an engine that crashes is started again on the same run."""
     interrupts = 0
 

@@ -10,7 +10,7 @@ import click
 
 SUBCOMMANDS = {
     "apply": "Compile the best known schedule of a workload, verify it, and show how to use it.",
-    "dataset": "Look into measured data: how log time is distributed, what failed.",
+    "dataset": "Measure schedules for a data set; say what it holds and how it is distributed.",
     "doctor": "Check this machine, TVM and the store; say what to do about what is wrong.",
     "export": "Write what was measured, or the best kernel, to files for other tools.",
     "history": "Inspect what was measured.",

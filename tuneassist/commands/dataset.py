@@ -7,10 +7,11 @@ import click
 from tuneassist.commands._group import LazySubgroup
 
 _SUBCOMMANDS = {
+    "collect": ("_dataset_collect", "Measure schedules of many workloads into the store."),
     "stats": ("_dataset_stats", "Show counts, failures and the distribution of log time per workload."),
 }
 
 
 @click.group(cls=LazySubgroup, name="dataset", members=_SUBCOMMANDS)
 def command() -> None:
-    """Look into measured data as a whole."""
+    """Measured schedules to train and judge cost models on."""

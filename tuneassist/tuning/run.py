@@ -121,10 +121,13 @@ class TuningRun:
 
     def _propose(self, task: TuneTask) -> list[Candidate]:
         assert task.search is not None
-        left = self._p.settings.trials - self.trials
-        proposed = task.search.propose(
-            min(self._round_size, left), budget_secs=_SEARCH_SHARE * task.round_secs
-        )
+        count = min(self._round_size, self._p.settings.trials - self.trials)
+        budget_secs = _SEARCH_SHARE * task.round_secs
+        if self._p.settings.collect:
+            share = task.trials * len(self._tasks) / self._p.settings.trials
+            proposed = task.search.collect(count, share=share, budget_secs=budget_secs)
+        else:
+            proposed = task.search.propose(count, budget_secs=budget_secs)
         return task.search.costliest_first(proposed)
 
     def _measure(self, task: TuneTask, candidates: list[Candidate], before: dict[str, float]) -> None:

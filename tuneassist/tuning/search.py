@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tuneassist.cost_model.graph import extract_batch
 from tuneassist.tuning.build_cost import BuildCost
 from tuneassist.tuning.database import Replayer, StoreDatabase, trace_to_json
 from tuneassist.tuning.guides import Guide
+from tuneassist.tuning.strata import Stratum, pick_evenly, strata
 from tuneassist.tvm_api import IRModule, Schedule, Target, ms, structural_hash
 
 _EXPLORE_POPULATION = 64
@@ -27,6 +30,8 @@ _POPULATIONS = (48, 1024)
 """Smallest and largest population of a guided round."""
 _RANDOM_SHARE = 0.1
 """Share of a guided round that is drawn at random, as a check on the model."""
+_STRATIFIED_POOL = 6
+"""Random schedules drawn for each one that is picked evenly over the strata."""
 _EMPTY_ROUNDS = 3
 """Rounds without a new candidate after which the space counts as exhausted."""
 _NO_LIMIT = 1 << 30
@@ -40,7 +45,7 @@ class Candidate:
     trace_json: str
     module_hash: str
     source: str
-    """`random` or `search`."""
+    """`random`, `stratified` or `search`."""
     score: float | None = None
     predicted_secs: float | None = None
 
@@ -78,6 +83,7 @@ class TaskSearch:
         self._build_cost = BuildCost(threads)
         self._seen: set[str] = set()
         self._reserve: list[Schedule] = []
+        self._strata: Counter[Stratum] = Counter()
         self._empty_rounds = 0
         self._seed = seed
         self._threads = threads
@@ -139,6 +145,27 @@ class TaskSearch:
         if self._guide.informed and len(self.database):
             picked = self._evolve(count - round(_RANDOM_SHARE * count), budget_secs)
         picked += self._sample(count - len(picked))
+        return self._candidates(picked)
+
+    def collect(self, count: int, *, share: float, budget_secs: float) -> list[Candidate]:
+        """Return up to `count` new candidates for a data set.
+
+        The first third of them is drawn at random, the second evenly over the strata of random ones, the
+        last by guided search.
+
+        Args:
+            count: How many are wanted.
+            share: Share of the task's trials that was collected so far.
+            budget_secs: As for `propose`.
+        """
+        if share >= 2 / 3:
+            return self.propose(count, budget_secs=budget_secs)
+        if share >= 1 / 3:
+            return self._candidates(self._stratified(count))
+        self._fill_reserve(count)
+        return self._candidates(self._take(self._reserve, count, "random"))
+
+    def _candidates(self, picked: list[_Picked]) -> list[Candidate]:
         if picked:
             self._empty_rounds = 0
         else:
@@ -147,6 +174,22 @@ class TaskSearch:
             Candidate(schedule, trace_to_json(schedule.trace), key, source)
             for schedule, key, source in picked
         ]
+
+    def _stratified(self, count: int) -> list[_Picked]:
+        self._fill_reserve(_STRATIFIED_POOL * count)
+        keys = strata(extract_batch([schedule.mod for schedule in self._reserve], self._threads))
+        positions = pick_evenly(keys, count, self._strata)
+        chosen = [self._reserve[position] for position in positions]
+        left = set(positions)
+        self._reserve = [s for position, s in enumerate(self._reserve) if position not in left]
+        return self._take(chosen, count, "stratified")
+
+    def _fill_reserve(self, count: int) -> None:
+        while len(self._reserve) < count:
+            drawn = self._draw(self._random)
+            if not drawn:
+                return
+            self._reserve += drawn
 
     def predict(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates with what the guide says of them."""
