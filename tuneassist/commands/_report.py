@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from tuneassist.commands._model_report import print_model
 from tuneassist.ui import format as fmt
 
 _SHORTEST_TABLE = 100
@@ -22,6 +23,8 @@ def print_report(result: dict[str, Any]) -> None:
         if not console.is_terminal:
             console.width = max(console.width, _SHORTEST_TABLE)
         console.print(_table(result))
+    for model in result.get("models", ()):
+        print_model(model)
     console.print(
         f"Run {result['run_id']} {result['status']} after {fmt.duration(result['wall_secs'])}; "
         f"first measurement after {_secs(result['first_measurement_secs'])}.",

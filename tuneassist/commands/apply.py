@@ -32,19 +32,28 @@ def command(
     schedule and PyTorch, and its output compared with PyTorch's (or, where PyTorch has no counterpart,
     with that of the default schedule). A schedule whose output is wrong is marked so in the database, and
     the next best is taken.
+
+    A whole model is put together from the best schedules of its kernels, and measured beside TVM untuned,
+    PyTorch, torch.compile and ONNX Runtime.
     """
-    from tuneassist.exchange.apply import apply_best
     from tuneassist.storage.sqlite import open_store
     from tuneassist.targets.cores import parse_cores, usable_cores
+    from tuneassist.workloads.models import parse_model
 
     ids = parse_cores(cores) if cores else usable_cores()
     path = database_path(db)
     open_store(path, readonly=True).close()  # An absent database is an error, and is not made.
+    wanted = target or load_config().target or "native"
+    model = parse_model(spec) if "/" not in spec.partition(":")[2] else None
     with open_store(path) as store:
+        if model is not None:
+            _apply_model(store, model, wanted, tuple(ids), verify, as_json)
+            return
+        from tuneassist.exchange.apply import apply_best
+
         done = apply_best(
-            store, spec, target or load_config().target or "native", tuple(ids), verify=verify,
-            progress=lambda text: hint(safe(text)),
-        )  # fmt: skip
+            store, spec, wanted, tuple(ids), verify=verify, progress=lambda text: hint(safe(text))
+        )
     if as_json:
         ratios = {
             "times_as_fast_as_untuned": done.times_as_fast(done.untuned_secs),
@@ -53,6 +62,24 @@ def command(
         print_json({**asdict(done), **ratios})
     else:
         _report(done)
+
+
+def _apply_model(
+    store: Any, model: Any, target: str, cores: tuple[int, ...], verify: bool, as_json: bool
+) -> None:
+    from tuneassist.commands._model_report import print_model
+    from tuneassist.exchange.models import apply_model
+
+    done = apply_model(store, model, target, cores, verify=verify, progress=lambda text: hint(safe(text)))
+    if as_json:
+        print_json(done)
+        return
+    print_model(done)
+    for note in done["notes"]:
+        hint(safe(note))
+    say()
+    say(f"# tuneassist export --workload '{model.spec}' --format so -o model.so")
+    say(done["snippet"])
 
 
 def _report(done: Any) -> None:

@@ -42,7 +42,8 @@ def command(
     \b
     tvm      a MetaSchedule JSON database: a folder that TVM's own JSONDatabase loads and compiles with;
              valid trials only
-    so       the best kernel as a shared library, with PATH.h on how to call it from Python and C
+    so       the best kernel as a shared library, with PATH.h on how to call it from Python and C; of a whole
+             model (--workload model:resnet18) its tuned form with weights, with PATH.py on how to load it
     script   the best schedule as TVMScript
     csv      every trial, failed ones included
     parquet  the same, where pyarrow is installed
@@ -58,8 +59,13 @@ def command(
 
     wanted = Wanted(run, workload, machine, target)
     output = output.expanduser()
-    with open_store(database_path(db), readonly=True) as store:
-        done = _export(store, wanted, form, output, force, top)
+    path = database_path(db)
+    model = _model(workload, run, form)
+    with open_store(path, readonly=True) as store:
+        if model is None:
+            done = _export(store, wanted, form, output, force, top)
+    if model is not None:
+        done = _export_model(path, model, target or "native", output, force)
     result = {"format": form, "path": str(output), **done}
     if as_json:
         print_json(result)
@@ -99,6 +105,34 @@ def _export(
     return {**done, "workload": places[0].workload.name, **_place(places[0])}
 
 
+def _model(workload: str, run: int | None, form: str) -> Any:
+    """The whole model that is to be exported, or None."""
+    from tuneassist.workloads.models import parse_model
+
+    if not workload or "/" in workload.partition(":")[2]:
+        return None
+    model = parse_model(workload)
+    if model is not None and (form != "so" or run is not None):
+        raise UsageError(
+            f"{model.name} is a whole model, which --format so exports, from what is best over all runs.",
+            remedy="Take --format so without a run; `tuneassist export RUN --format tvm` holds its kernels.",
+        )
+    return model
+
+
+def _export_model(path: str | Path, model: Any, target: str, output: Path, force: bool) -> dict[str, Any]:
+    from tuneassist.exchange.models import export_model
+    from tuneassist.storage.sqlite import open_store
+    from tuneassist.targets.cores import usable_cores
+
+    # Writable: what is measured of a target that is new here is kept.
+    with open_store(path) as store:
+        return export_model(
+            store, model, target, tuple(usable_cores()), output, force=force,
+            progress=lambda text: hint(safe(text)),
+        )  # fmt: skip
+
+
 def _place(place: Any) -> dict[str, Any]:
     return {"machine": place.machine.hostname, "target": place.target.spec}
 
@@ -113,6 +147,10 @@ def _report(done: dict[str, Any]) -> None:
         if done["dropped"]:
             hint(f"Left out {done['dropped']} traces that this TVM can't apply.")
         hint(f"Use it with ms.database.JSONDatabase(work_dir={done['path']!r}).")
+    elif "kernels" in done:
+        tuned = f"{done['tuned_kernels']} of {done['kernels']} kernels tuned"
+        say(f"{path}: {safe(done['workload'])} for {safe(done['target'])}, {tuned}")
+        hint(f"{safe(done['loader'])} shows how to load it.")
     else:
         best = f"{done['best_secs'] * 1e3:.4g} ms on {safe(done['machine'])}"
         say(f"{path}: {safe(done['workload'])}, run {done['run_id']}, trial {done['ordinal']}, {best}")

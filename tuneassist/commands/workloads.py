@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from tuneassist.commands._options import json_option, print_json
-from tuneassist.errors import UsageError
+from tuneassist.commands._options import db_option, json_option, print_json
+from tuneassist.config import database_path
+from tuneassist.errors import TuneAssistError
 from tuneassist.records import TensorSpec, WorkloadInfo
 from tuneassist.ui.format import count
+from tuneassist.workloads.models import parse_model, parse_shapes, with_shapes
 from tuneassist.workloads.operators import OPERATORS, Operator
 from tuneassist.workloads.spec import list_workloads, prepacked, unknown_workload
 
@@ -24,13 +27,24 @@ _NARROW = 100
 @click.command("workloads")
 @click.argument("filter", required=False)
 @click.option("--kinds", is_flag=True, help="List the operator kinds with their parameters instead.")
+@click.option("--shape", "shapes", multiple=True, metavar="NAME=N,N,...", help="Shape of a model's input.")
+@db_option
 @json_option
-def command(filter: str | None, kinds: bool, as_json: bool) -> None:  # noqa: A002
+def command(
+    filter: str | None,  # noqa: A002
+    kinds: bool,
+    shapes: tuple[str, ...],
+    db: str | None,
+    as_json: bool,
+) -> None:
     """List workloads with their shapes, FLOPs and arithmetic intensity.
 
     FILTER is part of a name, a network or an operator kind; a pattern such as 'resnet18.c?'; or a whole
     spec, such as resnet18.c2:layout=NHWC or matmul:m=512,n=512,k=512. Any workload listed takes
     parameters that way.
+
+    A whole model (model:resnet18, net.onnx, net.pt2; --shape names open dimensions) is loaded, and its
+    kernels listed with their share of FLOPs and, where this machine measured them, of time.
 
     FLOPs are of one call, a multiply-add counting as two; bytes are of all inputs and the output; * marks
     a weight that the tuner may pre-pack, since it is a constant in deployment (parameter prepack).
@@ -38,13 +52,54 @@ def command(filter: str | None, kinds: bool, as_json: bool) -> None:  # noqa: A0
     try:
         if kinds:
             _list_kinds(_kinds(filter or ""), as_json)
+        elif (model := parse_model(with_shapes(filter or "", parse_shapes(shapes)))) is not None:
+            _list_kernels(model, db, as_json)
         else:
             _list_workloads(_workloads(filter), as_json)
-    except UsageError as error:
+    except TuneAssistError as error:
         if as_json:
             failure = {"error": error.message, "remedy": error.remedy, "exit_code": error.exit_code}
             print_json({"kinds" if kinds else "workloads": [], **failure})
         raise
+
+
+def _list_kernels(model: WorkloadInfo, db: str | None, as_json: bool) -> None:
+    """Load a model in a process of its own, and list its kernels."""
+    import tempfile
+
+    from tuneassist.commands._model_report import print_tasks
+    from tuneassist.models.extract import extract
+
+    with tempfile.TemporaryDirectory(prefix="tuneassist-model-") as folder:
+        extracted = extract(model, Path(folder))
+    times = _times(Path(database_path(db)), [task.hash for task in extracted.tasks])
+    whole = extracted.flops or 1
+    tasks = [
+        {
+            **as_dict(task.info), "hash": task.hash, "weight": task.weight, "tunable": task.tunable,
+            "share": task.weight * task.info.flops / whole, "untuned_secs": untuned, "best_secs": best,
+        }
+        for task, (untuned, best) in zip(extracted.tasks, times, strict=True)
+    ]  # fmt: skip
+    if as_json:
+        inputs = [_tensor(tensor) for tensor in extracted.inputs]
+        print_json({"model": model.spec, "inputs": inputs, "flops": extracted.flops, "workloads": tasks})
+        return
+    print_tasks(tasks)
+    shapes = ", ".join(f"{tensor.name} {_extents(tensor)} {tensor.dtype}" for tensor in extracted.inputs)
+    click.echo(f"{model.name}: {shapes}; {count(extracted.flops)} FLOPs")
+
+
+def _times(db: Path, hashes: list[str]) -> list[tuple[float | None, float | None]]:
+    """What this machine knows of kernels; nothing where there is no database."""
+    from tuneassist.storage.known import times_on_host
+    from tuneassist.storage.sqlite import open_store
+    from tuneassist.targets.machine import this_machine
+
+    if not db.exists():
+        return [(None, None)] * len(hashes)
+    with open_store(db, readonly=True) as store:
+        return [times_on_host(store.connection, key, this_machine().hostname) for key in hashes]
 
 
 def _workloads(filter: str | None) -> list[WorkloadInfo]:  # noqa: A002

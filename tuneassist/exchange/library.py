@@ -32,11 +32,8 @@ def export_library(store: SqliteStore, place: Place, path: Path, *, force: bool)
         StoreError: The trace does not apply with this TVM.
         UsageError: A file can't be written.
     """
-    if path.suffix not in _SUFFIXES:
-        raise UsageError(
-            f"{path} has no ending of a shared library.", remedy=f"Name it {path.name or 'kernel'}.so."
-        )
-    compiler = _compiler()
+    path = library_path(path)
+    linker = compiler()
     trial = best_trial(store, place)
     module = schedule_of(place.workload, trial, place.target).mod
     parts = split_packing(module)
@@ -50,7 +47,7 @@ def export_library(store: SqliteStore, place: Place, path: Path, *, force: bool)
         parts.position,
     )  # fmt: skip
     with new_file(header, force=force) as header_part, new_file(path, force=force) as part:
-        _compile(functions, place.target.json, part, compiler)
+        _compile(functions, place.target.json, part, linker)
         header_part.write_text(text, encoding="utf-8")
     return {
         "run_id": trial.run_id, "trial_id": trial.id, "ordinal": trial.ordinal, "best_secs": trial.best_of,
@@ -58,7 +55,25 @@ def export_library(store: SqliteStore, place: Place, path: Path, *, force: bool)
     }  # fmt: skip
 
 
-def _compiler() -> str:
+def library_path(path: Path) -> Path:
+    """The path, where it has the ending of a shared library.
+
+    Raises:
+        UsageError: It has another.
+    """
+    if path.suffix not in _SUFFIXES:
+        raise UsageError(
+            f"{path} has no ending of a shared library.", remedy=f"Name it {path.name or 'kernel'}.so."
+        )
+    return path
+
+
+def compiler() -> str:
+    """The C++ compiler that links libraries.
+
+    Raises:
+        MachineError: There is none.
+    """
     found = cc.get_cc()
     if found is None or shutil.which(shlex.split(found)[0]) is None:
         raise MachineError(
@@ -69,15 +84,20 @@ def _compiler() -> str:
     return str(found)
 
 
-def _compile(functions: dict[str, Any], target: str, path: Path, compiler: str) -> None:
+def _compile(functions: dict[str, Any], target: str, path: Path, linker: str) -> None:
     module = IRModule(
         {name: function.with_attr("global_symbol", name) for name, function in functions.items()}
     )
     try:
-        tvm.compile(module, target=Target(json.loads(target))).export_library(str(path), cc=compiler)
+        tvm.compile(module, target=Target(json.loads(target))).export_library(str(path), cc=linker)
     except Exception as error:  # TVM, LLVM and the linker each raise their own
-        lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise MachineError(
-            f"The library could not be built with {compiler}: {lines[0]}\n" + "\n".join(lines[-5:]),
-            remedy="Check that it links C++ programs, and that the target is one of this machine.",
-        ) from error
+        raise library_fault(linker, error) from error
+
+
+def library_fault(linker: str, error: Exception) -> MachineError:
+    """The error of TVM, LLVM or the linker, as one that a user can read."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return MachineError(
+        f"The library could not be built with {linker}: {lines[0]}\n" + "\n".join(lines[-5:]),
+        remedy="Check that it links C++ programs, and that the target is one of this machine.",
+    )

@@ -27,6 +27,24 @@ def trials_allotted(
     return float(row[0] or 0.0)
 
 
+def times_on_host(
+    conn: sqlite3.Connection, workload_hash: str, hostname: str
+) -> tuple[float | None, float | None]:
+    """The untuned latency measured last on a host, and the best tuned one, whatever target and cores."""
+    row = conn.execute(
+        "SELECT (SELECT tasks.untuned_secs FROM tasks JOIN runs ON runs.id = tasks.run_id"
+        "   WHERE tasks.workload_id = workloads.id AND tasks.untuned_secs IS NOT NULL"
+        "   AND runs.machine_id IN (SELECT id FROM machines WHERE hostname = :host)"
+        "   ORDER BY tasks.id DESC LIMIT 1),"
+        " (SELECT min(tasks.best_secs) FROM tasks JOIN runs ON runs.id = tasks.run_id"
+        "   WHERE tasks.workload_id = workloads.id"
+        "   AND runs.machine_id IN (SELECT id FROM machines WHERE hostname = :host))"
+        " FROM workloads WHERE hash = :hash",
+        {"hash": workload_hash, "host": hostname},
+    ).fetchone()
+    return (None, None) if row is None else (row[0], row[1])
+
+
 def untuned_secs(
     conn: sqlite3.Connection, workload_hash: str, *, target_id: int, machine_id: int
 ) -> float | None:

@@ -10,17 +10,13 @@ from typing import Any
 
 from tuneassist.errors import UsageError
 from tuneassist.models.extract import ExtractedModel, ExtractedTask, extract
-from tuneassist.records import Trial, WorkloadInfo
-from tuneassist.storage.known import trials_allotted, untuned_secs
-from tuneassist.storage.sqlite import SqliteStore
-from tuneassist.tuning.end_to_end import CONTENDERS, Comparison, compare_model
+from tuneassist.records import WorkloadInfo
+from tuneassist.tuning.end_to_end import Comparison, compare_model
 from tuneassist.tuning.journal import Journal
+from tuneassist.tuning.known_kernels import KnownKernels, model_result
 from tuneassist.tvm_api import IRModule, module_from_text
 from tuneassist.workloads.build import build_prim_func, describe_module, workload_hash
 from tuneassist.workloads.models import MODEL
-
-_TRIED = 3
-"""Trials of a kernel that are tried where the best no longer applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +89,12 @@ class ModelRun:
     """The models of one run, from what the store knows to the final comparison."""
 
     def __init__(
-        self, store: SqliteStore, journal: Journal, models: Sequence[ExtractedModel], *, target_id: int,
-        machine_id: int, target_json: str, cores: tuple[int, ...],
+        self, models: Sequence[ExtractedModel], known: KnownKernels, journal: Journal, *, target_json: str,
+        cores: tuple[int, ...],
     ) -> None:  # fmt: skip
-        self._store = store
-        self._journal = journal
         self._models = models
-        self._place = {"target_id": target_id, "machine_id": machine_id}
+        self._known = known
+        self._journal = journal
         self._target_json = target_json
         self._cores = cores
         self._compared: dict[str, Comparison] = {}
@@ -109,15 +104,12 @@ class ModelRun:
         """Whether the run has a model."""
         return bool(self._models)
 
-    def known_already(self, works: Sequence[Workload], trials: int) -> set[str]:
+    def tuned_before(self, works: Sequence[Workload], trials: int) -> set[str]:
         """Hashes of the models' tasks that an earlier run had at least as many trials for as this one has."""
         extracted = {task.hash for model in self._models for task in model.tasks}
         share = trials / max(len(works), 1)
-        conn = self._store.connection
         return {
-            work.hash
-            for work in works
-            if work.hash in extracted and trials_allotted(conn, work.hash, **self._place) >= share
+            work.hash for work in works if work.hash in extracted and self._known.share(work.hash) >= share
         }
 
     def compare(self, stop: Callable[[], bool]) -> None:
@@ -126,30 +118,19 @@ class ModelRun:
             if stop():
                 return
             self._journal.phase("compare")
-            traces = {task.hash: self.traces(task) for task in model.tasks}
+            self._journal.message("info", f"Comparing {model.info.name} end to end.")
             done = compare_model(
-                model, traces, self._target_json, self._cores, model.lowered.parent, stop=stop
-            )
+                model, self._known.all_traces(model), self._target_json, self._cores, model.lowered.parent,
+                stop=stop,
+            )  # fmt: skip
             self._compared[model.info.spec] = done
             self._say(model, done)
 
-    def traces(self, task: ExtractedTask) -> list[str]:
-        """What to compile a kernel with, best first; none where TVM's default schedule is as fast.
-
-        That is so for the smallest kernels: MetaSchedule's are parallel, and waking a thread takes longer.
-        """
-        best = self._best(task)
-        untuned = untuned_secs(self._store.connection, task.hash, **self._place)
-        if best and untuned is not None and untuned <= (best[0].best_of or 0.0):
-            return []
-        return [trial.trace_json for trial in best]
-
     def results(self) -> list[dict[str, Any]]:
         """One object a model, for the result of the run."""
-        return [self._result(model, self._compared.get(model.info.spec)) for model in self._models]
-
-    def _best(self, task: ExtractedTask) -> list[Trial]:
-        return self._store.top_trials(task.hash, **self._place, limit=_TRIED)
+        return [
+            model_result(model, self._known, self._compared.get(model.info.spec)) for model in self._models
+        ]
 
     def _say(self, model: ExtractedModel, done: Comparison) -> None:
         times = [f"{kind} {secs * 1e3:.4g} ms" for kind, secs in done.secs.items() if secs is not None]
@@ -163,34 +144,6 @@ class ModelRun:
                 "error",
                 f"{model.info.name}: the tuned module's output is wrong (compared with {done.reference}).",
             )
-
-    def _result(self, model: ExtractedModel, done: Comparison | None) -> dict[str, Any]:
-        return {
-            "name": model.info.name,
-            "workload": model.info.spec,
-            "flops": model.flops,
-            **{f"{kind}_secs": done.secs[kind] if done else None for kind in CONTENDERS},
-            "run_secs": done.run_secs if done else {},
-            "errors": done.errors if done else {},
-            "correct": done.correct if done else None,
-            "max_relative_error": done.max_relative_error if done else None,
-            "tolerance": done.tolerance if done else None,
-            "reference": done.reference if done else "",
-            "tasks": [self._task(task) for task in model.tasks],
-        }
-
-    def _task(self, task: ExtractedTask) -> dict[str, Any]:
-        best = next(iter(self._best(task)), None)
-        return {
-            "name": task.info.name,
-            "hash": task.hash,
-            "weight": task.weight,
-            "flops": task.info.flops,
-            "tunable": task.tunable,
-            "untuned_secs": untuned_secs(self._store.connection, task.hash, **self._place),
-            "best_secs": best.best_of if best else None,
-            "best_run_id": best.run_id if best else None,
-        }
 
 
 def _short(task: ExtractedTask) -> str:

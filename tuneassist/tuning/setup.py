@@ -25,6 +25,7 @@ from tuneassist.tuning.farm import FarmMeasurer
 from tuneassist.tuning.guides import GraphGuide, Guide, StockGuide
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.journal import Journal, scratch_folder
+from tuneassist.tuning.known_kernels import KnownKernels
 from tuneassist.tuning.loader import ModelLoader
 from tuneassist.tuning.measurer import LocalMeasurer
 from tuneassist.tuning.measuring import Measurer, Protocol, limits_for
@@ -107,7 +108,7 @@ class RunSetup:
         target_id, machine_id = self._store.target_id(target), self._store.machine_id(machine)
         self._begin(target_id, machine_id)
         self._models = ModelRun(
-            self._store, self._journal, models, target_id=target_id, machine_id=machine_id,
+            models, KnownKernels(self._store, target_id, machine_id), self._journal,
             target_json=target.json, cores=self._cores,
         )  # fmt: skip
         tasks = self._tasks(works, target, target_id, machine_id)
@@ -191,7 +192,7 @@ class RunSetup:
             tasks.append(self._task(task_id, work, target, target_id, machine_id))
         if not self._settings.retune:
             assert self._models is not None
-            known = self._models.known_already(works, self._settings.trials)
+            known = self._models.tuned_before(works, self._settings.trials)
             for task in tasks:
                 task.ended = "reused" if task.workload_hash in known else None
         return tasks
