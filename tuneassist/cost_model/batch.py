@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -31,6 +31,17 @@ class GraphBatch:
     edges: Tensor
     edge_weights: Tensor
     size: int
+
+    def mean_of(self, values: Tensor) -> Tensor:
+        """(G, width) means over the nodes of each graph of (N, width) values."""
+        total = torch.zeros(self.size, values.shape[1]).index_add(0, self.graph, values)
+        count = torch.bincount(self.graph, minlength=self.size).clamp(min=1)
+        return total / count[:, None]
+
+    def along(self, used_kinds: Tensor) -> GraphBatch:
+        """The same with edges of other kinds weighing nothing; `used_kinds` is (kinds,) of 0 and 1."""
+        kind = self.edges[1] // max(len(self.types), 1)
+        return replace(self, edge_weights=self.edge_weights * used_kinds[kind])
 
 
 def collate(graphs: Sequence[AstGraph]) -> GraphBatch:

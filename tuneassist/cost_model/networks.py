@@ -7,6 +7,8 @@ all nodes, graph convolutions propagate, and all nodes are aggregated into one p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
@@ -27,11 +29,18 @@ class RelationalLayer(MessagePassing):  # type: ignore[misc]
 
     The mean over each kind of edge and a linear layer over all of them: R-GCN (Schlichtkrull et al.,
     2018), in one pass over edges whose target tells the kind too.
+
+    Args:
+        width: Of a node's state.
+        dropout: Share of units dropped in training.
+        whole: Every node also sees the mean over its graph, as from a node linked to all (Gilmer et al.,
+            2017, section 5.2): loops nest deeper than there are layers.
     """
 
-    def __init__(self, width: int, dropout: float) -> None:
+    def __init__(self, width: int, dropout: float, *, whole: bool = False) -> None:
         super().__init__(aggr="add")
-        self.mix = nn.Linear(width * (1 + len(EDGE_KINDS)), width)
+        self.whole = whole
+        self.mix = nn.Linear(width * (1 + whole + len(EDGE_KINDS)), width)
         self.norm = nn.LayerNorm(width)
         self.dropout = nn.Dropout(dropout)
 
@@ -42,7 +51,8 @@ class RelationalLayer(MessagePassing):  # type: ignore[misc]
             batch.edges, x=(h, None), weight=batch.edge_weights[:, None], size=(nodes, nodes * kinds)
         )
         by_node = seen.view(kinds, nodes, -1).transpose(0, 1).reshape(nodes, -1)
-        mixed: Tensor = self.mix(torch.cat([h, by_node], dim=1))
+        seen_by_all = [batch.mean_of(h)[batch.graph]] if self.whole else []
+        mixed: Tensor = self.mix(torch.cat([h, by_node, *seen_by_all], dim=1))
         added: Tensor = self.dropout(torch.relu(self.norm(mixed)))
         return h + added
 
@@ -76,19 +86,37 @@ class AstNetwork(nn.Module):
         width: Of the hidden layers.
         layers: Graph convolutions.
         dropout: Share of units dropped in training.
+        edge_kinds: Those of `EDGE_KINDS` along which it propagates.
+        whole: Nodes see their whole graph's mean too.
+        gated: A node's share counts by a gate that it decides on (Li et al., 2016, equation 7).
     """
 
     def __init__(
-        self, *, propagate: bool = True, width: int = 32, layers: int = 3, dropout: float = 0.1
+        self,
+        *,
+        propagate: bool = True,
+        width: int = 32,
+        layers: int = 3,
+        dropout: float = 0.1,
+        edge_kinds: Sequence[str] = EDGE_KINDS,
+        whole: bool = False,
+        gated: bool = False,
     ) -> None:
         super().__init__()
+        self.used_kinds = torch.tensor([float(kind in edge_kinds) for kind in EDGE_KINDS])
+        self.uses_all = bool(self.used_kinds.all())
         self.embedding = nn.Embedding(len(NODE_TYPES), EMBEDDING)
         self.register_buffer("mean", torch.zeros(len(COLUMNS)))
         self.register_buffer("scale", torch.full((len(COLUMNS),), 8.0))
         self.encoder = nn.Sequential(nn.Linear(EMBEDDING + len(COLUMNS), width), nn.ReLU())
-        layer = RelationalLayer if propagate else NodewiseLayer
-        self.layers = nn.ModuleList([layer(width, dropout) for _ in range(layers)])
+        self.layers = nn.ModuleList(
+            [
+                RelationalLayer(width, dropout, whole=whole) if propagate else NodewiseLayer(width, dropout)
+                for _ in range(layers)
+            ]
+        )
         self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 1))
+        self.gate = nn.Linear(width, 1) if gated else None
         last = self.head[-1]
         assert isinstance(last, nn.Linear)
         # Before any training the estimate alone ranks.
@@ -112,10 +140,11 @@ class AstNetwork(nn.Module):
         # A zero means that the column is another node type's, or that there is nothing of the kind.
         x = torch.where(batch.features == 0, 0.0, (batch.features - self.mean) / self.scale)
         h = self.encoder(torch.cat([self.embedding(batch.types), x], dim=1))
+        seen = batch if self.uses_all else batch.along(self.used_kinds)
         for layer in self.layers:
-            h = layer(h, batch)
+            h = layer(h, seen)
         scores: Tensor = self.head(h).squeeze(1)
-        return scores
+        return scores if self.gate is None else scores * torch.sigmoid(self.gate(h).squeeze(1))
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Return (G,) corrections of log time; a lower one is a faster program than estimated."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import torch
 
 from tuneassist.cost_model.batch import collate
 from tuneassist.cost_model.features import COLUMNS
-from tuneassist.cost_model.graph import AstGraph
+from tuneassist.cost_model.graph import EDGE_KINDS, AstGraph
 from tuneassist.cost_model.networks import AstNetwork
 from tuneassist.cost_model.replay import Examples
 from tuneassist.cost_model.training import TrainingSettings, train
@@ -27,13 +27,25 @@ class NetworkSettings:
     width: int = 32
     layers: int = 3
     dropout: float = 0.2
+    propagate: bool = True
+    edge_kinds: tuple[str, ...] = EDGE_KINDS
+    whole: bool = False
+    gated: bool = False
+
+
+PRESETS = {
+    "gcn": NetworkSettings(),
+    "mlp": NetworkSettings(propagate=False),
+    "gnn": NetworkSettings(whole=True, gated=True),
+}
+"""By kind, in the size that learns within a run; pretraining takes wider ones."""
 
 
 class NetworkRanker:
     """An AST network and how it is trained.
 
     Args:
-        kind: `gcn`, or `mlp` for the same without propagation.
+        kind: One of `PRESETS`; it names the ranker where `network` is given.
         seed: Decides the first weights and the order of training.
         threads: Threads that torch may use (a setting of the whole process).
         network: The network's shape.
@@ -51,19 +63,14 @@ class NetworkRanker:
     ) -> None:
         torch.set_num_threads(threads)
         self.kind = kind
-        self._settings = network or NetworkSettings()
+        self._settings = network or PRESETS[kind]
         self._training = training or TrainingSettings()
         self._seed = seed
         self._fits = 0
         self._scaled = False
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.network = AstNetwork(
-                propagate=kind == "gcn",
-                width=self._settings.width,
-                layers=self._settings.layers,
-                dropout=self._settings.dropout,
-            )
+            self.network = AstNetwork(**asdict(self._settings))
         self.network.eval()
 
     @property

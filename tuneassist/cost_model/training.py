@@ -16,6 +16,8 @@ from tuneassist.cost_model.networks import AstNetwork
 from tuneassist.cost_model.replay import Examples
 
 Indices = npt.NDArray[np.int64]
+_COMPANY = 32
+"""Trials of a workload that stay together in a batch."""
 NOISE = 0.04
 """Pairs closer than this in log time are not ranked: repeats of one kernel differ as much."""
 
@@ -63,8 +65,7 @@ def train(
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * min(1.0, 2 * left)
             if not order:
-                shuffled = random.permutation(count)
-                order = np.array_split(shuffled, -(-count // settings.batch_size))
+                order = batches(examples.workload, settings.batch_size, random)
             loss = _loss(network, examples, order.pop(), settings)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -73,6 +74,24 @@ def train(
             steps += 1
     network.eval()
     return steps
+
+
+def batches(workload: Indices, size: int, random: np.random.Generator) -> list[Indices]:
+    """All positions once, shuffled, in batches of about `size`.
+
+    Of each workload in a batch there are many trials: centring and ranking are within a workload.
+
+    Args:
+        workload: (n,) number of each example's workload.
+        size: Examples in a batch.
+        random: Shuffles.
+    """
+    pieces: list[Indices] = []
+    for number in np.unique(workload):
+        members = random.permutation(np.flatnonzero(workload == number))
+        pieces += np.array_split(members, -(-len(members) // _COMPANY))
+    order = np.concatenate([pieces[i] for i in random.permutation(len(pieces))])
+    return list(np.array_split(order, -(-len(order) // size)))
 
 
 def _loss(network: AstNetwork, examples: Examples, chosen: Indices, settings: TrainingSettings) -> Tensor:

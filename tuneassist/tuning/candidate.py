@@ -27,7 +27,10 @@ from tuneassist.tuning.wire import receive, send
 from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, module_from_text, tvm
 
 SLOW_FACTOR = 2.0
-"""A candidate this many times slower than the best gets one call a repeat instead of `min_repeat_secs`."""
+"""A candidate this many times slower than the best gets short repeats instead of `min_repeat_secs`."""
+_SLOW_REPEAT_SECS = 2e-3
+_WARM_UP_SECS = 2e-3
+_WARM_UP_CALLS = 2
 _NO_LIMIT = resource.RLIM_INFINITY
 
 
@@ -124,7 +127,7 @@ def _argument(array: np.ndarray, shape: tuple[int, ...]) -> Any:
 
 def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
     """Time the kernel: `repeat` repeats of as many calls as fill `min_repeat_secs`, after warm-up calls."""
-    call_secs = min(_timed(kernel.call, arguments) for _ in range(2))
+    call_secs = _warm_up(kernel.call, arguments)
     run_secs = _slow_run_secs(kernel.call, arguments, call_secs, order)
     slow = run_secs is not None
     if run_secs is None:
@@ -149,26 +152,38 @@ def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> di
 def _slow_run_secs(
     call: Any, arguments: list[Any], call_secs: float, order: dict[str, Any]
 ) -> list[float] | None:
-    """One call a repeat if the kernel is clearly slower than the best; None if it may compete.
+    """Short repeats if the kernel is clearly slower than the best; None if it may compete.
 
     One repeat within reach of the best is enough to be measured in full: a disturbance makes a kernel
     look slow, never fast.
     """
     best_secs = order["best_secs"]
-    if best_secs is None or order["flush_cache"] or call_secs < max(SLOW_FACTOR * best_secs, 1e-3):
+    if best_secs is None or order["flush_cache"] or call_secs < SLOW_FACTOR * best_secs:
         return None
-    run_secs = [call_secs]
+    calls = math.ceil(_SLOW_REPEAT_SECS / call_secs)
+    run_secs: list[float] = []
     while len(run_secs) < order["repeat"]:
-        run_secs.append(_timed(call, arguments))
+        run_secs.append(_timed(call, arguments, calls))
         if run_secs[-1] < SLOW_FACTOR * best_secs:
             return None
     return run_secs
 
 
-def _timed(call: Any, arguments: list[Any]) -> float:
+def _warm_up(call: Any, arguments: list[Any]) -> float:
+    """Call until caches, threads and clock have settled; return the shortest call, in seconds."""
+    started, shortest, calls = time.perf_counter(), math.inf, 0
+    while calls < _WARM_UP_CALLS or time.perf_counter() - started < _WARM_UP_SECS:
+        shortest = min(shortest, _timed(call, arguments))
+        calls += 1
+    return shortest
+
+
+def _timed(call: Any, arguments: list[Any], calls: int = 1) -> float:
+    """Seconds of a call, the mean of so many."""
     started = time.perf_counter()
-    call(*arguments)
-    return time.perf_counter() - started
+    for _ in range(calls):
+        call(*arguments)
+    return (time.perf_counter() - started) / calls
 
 
 def _shareable(array: np.ndarray) -> bool:

@@ -159,7 +159,7 @@ class FarmMeasurer:
             "repeat": self._protocol.repeat,
             "min_repeat_secs": self._protocol.min_repeat_secs,
             "flush_cache": self._protocol.flush_cache,
-            "best_secs": best_secs,
+            "best_secs": best_secs if self._protocol.shorten else None,
         }
 
     def new_path(self) -> Path:

@@ -174,7 +174,8 @@ class _Batch:
                 return
             self._m._on_phase("measure", total - len(self._built), total)
             built = self._built.popleft()
-            outcome = self._m._measure(built.worker, self._limits, self._best_secs)
+            best_secs = self._best_secs if self._m._protocol.shorten else None
+            outcome = self._m._measure(built.worker, self._limits, best_secs)
             built.worker.close()
             self._end(built.index, outcome, built.secs)
 

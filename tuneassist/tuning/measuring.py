@@ -94,6 +94,8 @@ class Protocol:
     repeat: int = 3
     min_repeat_secs: float = 0.01
     flush_cache: bool = False
+    shorten: bool = True
+    """Measure less of a candidate that is clearly slower than the best."""
 
 
 class StoppedError(Exception):

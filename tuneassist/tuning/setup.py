@@ -269,7 +269,9 @@ class RunSetup:
     def _measurer(self, target: TargetInfo) -> Measurer:
         assert self._workers is not None
         settings = self._settings
-        protocol = Protocol(settings.repeat, settings.min_repeat_secs, settings.flush_cache)
+        protocol = Protocol(
+            settings.repeat, settings.min_repeat_secs, settings.flush_cache, shorten=not settings.collect
+        )
         if self._remote is None:
             return LocalMeasurer(
                 self._workers, self._cores, protocol, checkpoint=self._checkpoint, on_phase=self._on_phase
