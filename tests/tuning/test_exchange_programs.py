@@ -16,6 +16,7 @@ import pytest
 from exchange_tools import CONV, MATMUL, assert_right, inputs_and_output, result, run, tuned_store
 from store_rows import ok, start_run
 
+from tuneassist.cost_model import context_relation
 from tuneassist.cost_model.registry import create_cost_model
 from tuneassist.errors import NoMeasurementError
 from tuneassist.exchange import apply
@@ -197,11 +198,61 @@ def test_contributions_and_constant_add_up_to_the_prediction(tuned: Path, tmp_pa
     checkpoint = tmp_path / "model.pt"
     create_cost_model("gcn").save(checkpoint)
     with open_store(tuned, readonly=True) as store:
-        trial_id = store.trials(2)[0].id
-    program = result("trial", str(trial_id), "--model", str(checkpoint), db=tuned)
+        trial = store.trials(2)[0]
+    program = result("trial", str(trial.id), "--model", str(checkpoint), db=tuned)
     total = sum(node["contribution"] for node in program["nodes"])
     assert math.exp(program["constant"] + total) == pytest.approx(program["predicted_secs"])
-    assert run("trial", str(trial_id), "--model", "absent.pt", db=tuned).returncode == 2
+    assert run("trial", str(trial.id), "--model", "absent.pt", db=tuned).returncode == 2
+    named = ("model", "explain", "--run", "2", "--trial", str(trial.ordinal), "--model", str(checkpoint))
+    assert result(*named, db=tuned) == {**program, "model": str(checkpoint)}
+    text = run("model", "explain", str(trial.id), "--model", str(checkpoint), db=tuned).stdout
+    assert "store conv2d_nchw" in text and f"constant {program['constant']:+.3g}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((), "one trial"), (("1", "--run", "1"), "one trial"), (("--run", "1"), "one trial"),
+     (("--run", "1", "--trial", "99"), "go up to 16"), (("--run", "9", "--trial", "1"), "9"),
+     (("999999",), "no trial of id 999999")],
+)  # fmt: skip
+def test_what_cannot_be_explained_is_said(
+    tuned: Path, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    checkpoint = tmp_path / "model.pt"
+    create_cost_model("gcn").save(checkpoint)
+    finished = run("model", "explain", *arguments, "--model", str(checkpoint), "--json", db=tuned)
+    assert finished.returncode == 2
+    said = json.loads(finished.stdout)
+    assert words in said["error"] + said["remedy"]
+
+
+def test_classes_of_nodes_that_are_unknown_are_told(tmp_path: Path) -> None:
+    source = """
+# from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32"), I: T.Buffer((1,), "int32")):
+    I[0] = 0
+    while I[0] < 64:
+        for i in T.serial(4):
+            B[i] = A[i] * T.Shuffle([A[0], A[1]], [0])
+        I[0] = I[0] + 1
+"""
+    module = tvm.IRModule({"main": tvm.script.from_source(source)})
+    checkpoint, db = tmp_path / "model.pt", tmp_path / "odd.sqlite"
+    create_cost_model("gcn").save(checkpoint)
+    with open_store(db) as store:
+        place = start_run(store)
+        store.connection.execute("UPDATE workloads SET mod_json = ?", (tvm.ir.save_json(module),))
+        store.connection.commit()
+        trial_id = store.add_trial(ok(place, 1, 1e-3))
+    explained = result("model", "explain", str(trial_id), "--model", str(checkpoint), db=db)
+    assert explained["unknown"] == {"While": 1, "Shuffle": 1}
+    assert explained["predicted_secs"] > 0
+    assert (
+        "unknown class, which a model sees as such: Shuffle (1), While (1)"
+        in run("trial", str(trial_id), db=db).stderr
+    )
+    assert np.isfinite(context_relation.features([module])[0].values).all()
 
 
 def test_apply_verifies_measures_and_shows_code_that_runs(tuned: Path, tmp_path: Path) -> None:
