@@ -26,7 +26,7 @@ from tuneassist.cost_model.indices import Changes, address_changes
 from tuneassist.cost_model.program import Loop, Statement, Walk
 from tuneassist.cost_model.row_trees import Rows
 from tuneassist.cost_model.syntax import PARALLEL, THREAD
-from tuneassist.cost_model.walk import walk
+from tuneassist.cost_model.walk import walk_all
 
 if TYPE_CHECKING:
     from tuneassist.tvm_api import IRModule
@@ -58,7 +58,7 @@ def features(mods: Sequence[IRModule]) -> list[Rows]:
     Returns:
         For each module one row: `values` is (1, len(COLUMNS)) float32; all 0 for a module without a store.
     """
-    return [Rows(_vector(walk(mod)).astype(np.float32)[None, :]) for mod in mods]
+    return [Rows(_vector(walked).astype(np.float32)[None, :]) for walked in walk_all(mods)]
 
 
 def _vector(walked: Walk) -> Array:
