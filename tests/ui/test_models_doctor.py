@@ -73,3 +73,25 @@ async def test_no_model_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await pilot.press("m")
         await until(pilot, lambda: "No checkpoint yet" in screen_text(app))
+
+
+ABOUT = {"path": "/data/mlp.pt", "usable": False, "problem": "another architecture", "feature_version": 7}
+GONE = {"error": "There is no checkpoint /data/mlp.pt.", "remedy": "Name a file.", "exit_code": 2}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [(ABOUT, "another architecture"), (GONE, "Name a file."), ("no json", "can't be read")],
+)
+async def test_enter_opens_a_checkpoint_and_says_whether_it_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Any, words: str
+) -> None:
+    monkeypatch.setattr("tuneassist.storage.models.assets_path", lambda: tmp_path / "absent")
+    stored = ModelRow("mlp", "/data/mlp.pt", "f" * 64, "run 3", 1_760_000_000.0, {"rmse": 0.2})
+    commands = FakeCommands({"model info /data/mlp.pt --json": answer})
+    app = TuneAssistApp(fake_services(tmp_path, reader=FakeReader(model_rows=[stored]), commands=commands))
+    async with app.run_test(size=(160, 24), notifications=True) as pilot:
+        await pilot.press("m")
+        await until(pilot, lambda: "/data/mlp.pt (gone)" in screen_text(app) and "rmse" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: words in screen_text(app))

@@ -85,7 +85,7 @@ class DoctorScreen(BaseScreen):
 
     def _row(self, key: str, check: dict[str, str]) -> Row:
         sign, role = _SIGNS[check["status"]]
-        state = Text(f"{sign} {check['status']}", style=self.app.theme_variables.get(role, ""))
+        state = Text(f"{sign} {check['status']}", style=role)
         return Row(key, (check["id"], state, fmt.plain(check["seen"])))
 
 

@@ -173,7 +173,7 @@ class Chart(Widget, can_focus=True):
         for y in range(bottom):
             raster.text(left - 1, y, "│", style)
         raster.text(left - 1, bottom, "└" + "─" * (right - left), style)
-        for tick in self.y_axis.ticks(view.y_low, view.y_high, max(2, bottom // 2)):
+        for tick in self.y_axis.ticks(view.y_low, view.y_high, max(3, bottom // 2)):
             y = int((view.y_high - tick) / (view.y_high - view.y_low) * bottom)
             if 0 <= y < bottom:
                 raster.text(0, y, f"{self.y_axis.label(tick)[:_LABELS]:>{_LABELS}}┤", style)

@@ -31,6 +31,7 @@ class KeyBar(Static):
     def on_mount(self) -> None:
         """Follow the screen's bindings."""
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.show_keys())
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.show_keys())
         self.show_keys()
 
     def show_keys(self) -> None:

@@ -42,7 +42,7 @@ class RunTable(Table):
 
     def _row(self, run: RunRow, marked: Collection[int]) -> Row:
         sign, role = SIGNS[run.state]
-        state = Text(f"{sign} {run.state}", style=self.app.theme_variables.get(role, ""))
+        state = Text(f"{sign} {run.state}", style=role)
         if run.resumable:
             state.append(" ↻")
         took = run.ended_at - run.started_at if run.ended_at else None

@@ -24,7 +24,10 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One row: a key that stays the same while the row does, and its cells."""
+    """One row: a key that stays the same while the row does, and its cells.
+
+    The style of a `Text` may be a role of the theme, such as `success`.
+    """
 
     key: str
     cells: tuple[str | Text, ...]
@@ -90,6 +93,7 @@ class Table(DataTable[Text]):
     def on_mount(self) -> None:
         """Add the columns."""
         self._add_columns()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.rebuild())
 
     @property
     def current_key(self) -> str | None:
@@ -162,12 +166,18 @@ class Table(DataTable[Text]):
 
     def _sort(self, order: str, descending: bool) -> None:
         self.order, self.descending = order, descending
+        self.rebuild()
+        self.post_message(self.Sorted(self, order, descending))
+
+    def rebuild(self) -> None:
+        """Make columns and rows again: a DataTable can neither rename a column nor colour a cell anew."""
         rows, self._rows = self._rows, []
+        at = self.cursor_row
         with self.app.batch_update():
-            self.clear(columns=True)  # a DataTable has no way to rename a column that it has drawn
+            self.clear(columns=True)
             self._add_columns()
             self.show(rows)
-        self.post_message(self.Sorted(self, order, descending))
+            self.move_cursor(row=at)
 
     def _add_columns(self) -> None:
         for column in self._columns:
@@ -182,6 +192,7 @@ class Table(DataTable[Text]):
 
     def _cell(self, column: Column, cell: str | Text) -> Text:
         text = cell.copy() if isinstance(cell, Text) else Text(plain(cell))
+        text.style = self.app.theme_variables.get(str(text.style), text.style)
         text.justify = "right" if column.right else "left"
         text.no_wrap = True
         text.overflow = "ellipsis"

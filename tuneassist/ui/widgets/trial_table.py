@@ -54,9 +54,9 @@ class TrialTable(Table):
 
     def _row(self, trial: TrialRow) -> Row:
         sign, role = SIGNS[trial.status.value]
-        status = Text(f"{sign} {trial.status.value}", style=self.app.theme_variables.get(role, ""))
+        status = Text(f"{sign} {trial.status.value}", style=role)
         if trial.correct is False:
-            status = Text("✗ wrong result", style=self.app.theme_variables.get("error", ""))
+            status = Text("✗ wrong result", style="error")
         off = trial.predicted_secs / trial.best_of if trial.predicted_secs and trial.best_of else None
         error = (trial.error or "").strip().splitlines()
         return Row(

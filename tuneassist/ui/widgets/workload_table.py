@@ -47,11 +47,10 @@ class WorkloadTable(Table):
         self.show([self._row(info, known.get(info.spec), info.name in marked) for info in shown])
 
     def _row(self, info: WorkloadInfo, known: KnownBest | None, marked: bool) -> Row:
-        colour = self.app.theme_variables.get("success", "")
         return Row(
             info.name,
             (
-                Text("●" if marked else " ", style=colour),
+                Text("●" if marked else " ", style="success"),
                 info.name,
                 fmt.count(info.flops or None),
                 fmt.latency(known.best_secs if known else None),
