@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import resource
 import signal
 import socket
@@ -63,6 +64,7 @@ def serve(key: str, tracker: Address, *, host: str, ports: range, report_host: s
 
 def _repair() -> None:
     serving, serve_loop = _server._serving, _server._serve_loop
+    folder = os.getcwd()
     threading.excepthook = lambda failure: _server.logger.warning("%s", failure.exc_value)
 
     def careful_serving(sock: socket.socket, addr: Any, opts: dict[str, Any], load_library: Any) -> None:
@@ -75,6 +77,9 @@ def _repair() -> None:
                 _server._ffi_api.ReturnException(sock.fileno(), f"SessionDiedError: {cause}")
             with contextlib.suppress(OSError):
                 sock.close()
+        finally:
+            # Else it stays in the session's folder, which is gone.
+            os.chdir(folder)
 
     def mortal_serve_loop(sock: socket.socket, load_library: Any, work_path: Any) -> None:
         die_with_parent()

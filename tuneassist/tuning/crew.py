@@ -67,12 +67,11 @@ class Crew:
     def hire(self, session_secs: float) -> Hand:
         """Start a process that waits for a device; its session may last that long."""
         address = self._roster.address
-        whole_secs = session_secs + _CHECK_SECS
         order = {
             "event": "device", "tracker": [address.host, address.port], "key": self._roster.key,
-            "session_secs": whole_secs,
+            "session_secs": session_secs,
         }  # fmt: skip
-        return Hand(self._workers.fork(order, timeout_secs=float("inf")), whole_secs)
+        return Hand(self._workers.fork(order, timeout_secs=float("inf")), session_secs)
 
     def work(self, hand: Hand, order: dict[str, Any], secs: float | None = None) -> None:
         """Give a ready hand an order; `collect` brings the answer.
@@ -186,8 +185,8 @@ class Crew:
     def _checked(self, hand: Hand, message: dict[str, Any]) -> None:
         if message["event"] == "measured":
             self._roster.admit(hand.device, message["run_secs"], hand.says)
-            hand.state = State.READY
-            hand.deadline = float("inf")
+            # What comes next gets a session of its own, with all of its time.
+            self.dismiss(hand)
             return
         device, error = hand.device, message.get("error", "the reference kernel takes too long")
         self.dismiss(hand)

@@ -31,7 +31,7 @@ _MEMORY_BYTES = 2 << 30
 _ORDERS_A_JOB = 3
 """Times that an opened job is measured or checked, about: its device is held that much longer."""
 _TRANSFER_BYTES_PER_SEC = 1e6
-_TRANSFER_SECS = 10.0
+_TRANSFER_SECS = 5.0
 _LOST_AT_MOST = 3
 
 
