@@ -33,6 +33,11 @@ class Farm:
         self._devices: dict[int, subprocess.Popen[bytes]] = {}
         self._wait(lambda summary: True)
 
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """Ports of the devices that run."""
+        return tuple(self._devices)
+
     def add(self, count: int) -> list[int]:
         """Start so many devices, wait until they are registered, and return their ports."""
         ports = [free_port() for _ in range(count)]

@@ -12,7 +12,9 @@ from tuneassist.tvm_api import IRModule, module_to_text, te, tirx
 
 EXTENT = 16
 TARGET = '{"kind": "llvm", "num-cores": 1}'
-SIGSEGV, SIGABRT = 11, 6
+SIGSEGV, SIGABRT, SIGILL = 11, 6, 4
+SLEEP_SECS = 0.02
+"""What one call of `sleepy` takes."""
 
 
 def inputs() -> list[np.ndarray]:
@@ -21,7 +23,7 @@ def inputs() -> list[np.ndarray]:
 
 
 def job(kind: str) -> Job:
-    """A job of that kind: `good`, `segfault`, `abort`, `hang`, `nan`, `hungry` or `unbuildable`."""
+    """A job of that kind: `unbuildable`, or a key of `_MODULES`."""
     if kind == "unbuildable":
         return Job('{"root_index": 0, "nodes": []}', TARGET)
     return Job(module_to_text(_MODULES[kind]()), TARGET)
@@ -50,7 +52,9 @@ _MODULES: dict[str, Callable[[], IRModule]] = {
     "good": lambda: _elementwise(lambda x: x * 2.0),
     "segfault": _calling("raise", SIGSEGV),
     "abort": _calling("raise", SIGABRT),
+    "illegal": _calling("raise", SIGILL),
     "hang": _calling("pause"),
+    "sleepy": _calling("usleep", int(SLEEP_SECS * 1e6) // EXTENT),
     "nan": lambda: _elementwise(lambda x: te.sqrt(-1.0 - x)),
     "hungry": _hungry,
 }

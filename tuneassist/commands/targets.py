@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,7 +85,7 @@ def _list(found: dict[str, dict[str, Any]], as_json: bool, *, whole: bool) -> No
         click.echo(f"native\t{described}" if not sys.stdout.isatty() else f"native  {described}")
         click.echo(f"kinds{_gap()}{', '.join(kinds)}")
         click.echo()
-    _print_rows(
+    print_rows(
         ("tag", "kind", "model", "cores", "this TVM"),
         [
             (tag["name"], tag["kind"], tag["model"] or "", str(tag["cores"] or ""), _yes(tag["available"]))
@@ -142,7 +142,7 @@ def _measure(db: str | None, as_json: bool) -> None:
         rows.append((name, *times, _ratio(finals.get(name)), result["error"] or chosen))
     rows.sort(key=lambda row: row[1] or "~")
     if rows:
-        _print_rows(("CPU model", "time", *kernels, "again", ""), rows)
+        print_rows(("CPU model", "time", *kernels, "again", ""), rows)
         click.echo("\nTimes are relative to the detected model: below 1 is faster.", err=True)
     click.echo(fact["note"], err=bool(rows))
 
@@ -160,7 +160,7 @@ def _store_if_there(db: str | None) -> Iterator[Store | None]:
         yield store
 
 
-def _print_rows(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_rows(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table on a terminal, else one row a line with cells separated by tabs."""
     if not sys.stdout.isatty():
         for row in (headings, *rows):

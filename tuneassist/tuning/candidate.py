@@ -28,8 +28,8 @@ from tuneassist.tvm_api import RemoveWeightLayoutRewriteBlock, Target, module_fr
 
 SLOW_FACTOR = 2.0
 """A candidate this many times slower than the best gets short repeats instead of `min_repeat_secs`."""
-_SLOW_REPEAT_SECS = 2e-3
-_WARM_UP_SECS = 2e-3
+SLOW_REPEAT_SECS = 2e-3
+WARM_UP_SECS = 2e-3
 _WARM_UP_CALLS = 2
 _NO_LIMIT = resource.RLIM_INFINITY
 
@@ -160,7 +160,7 @@ def _slow_run_secs(
     best_secs = order["best_secs"]
     if best_secs is None or order["flush_cache"] or call_secs < SLOW_FACTOR * best_secs:
         return None
-    calls = math.ceil(_SLOW_REPEAT_SECS / call_secs)
+    calls = math.ceil(SLOW_REPEAT_SECS / call_secs)
     run_secs: list[float] = []
     while len(run_secs) < order["repeat"]:
         run_secs.append(_timed(call, arguments, calls))
@@ -172,7 +172,7 @@ def _slow_run_secs(
 def _warm_up(call: Any, arguments: list[Any]) -> float:
     """Call until caches, threads and clock have settled; return the shortest call, in seconds."""
     started, shortest, calls = time.perf_counter(), math.inf, 0
-    while calls < _WARM_UP_CALLS or time.perf_counter() - started < _WARM_UP_SECS:
+    while calls < _WARM_UP_CALLS or time.perf_counter() - started < WARM_UP_SECS:
         shortest = min(shortest, _timed(call, arguments))
         calls += 1
     return shortest

@@ -16,7 +16,7 @@ from tuneassist.processes import die_with_parent
 from tuneassist.targets.sessions import DIED, Session, SessionLostError
 from tuneassist.targets.tracker import Address, Tracker, TrackerError
 from tuneassist.tuning.answers import compared, failure, finite
-from tuneassist.tuning.candidate import SLOW_FACTOR
+from tuneassist.tuning.candidate import SLOW_FACTOR, SLOW_REPEAT_SECS, WARM_UP_SECS
 from tuneassist.tuning.inputs import load_inputs
 from tuneassist.tuning.wire import receive, send
 from tuneassist.tvm_api import tvm
@@ -92,16 +92,18 @@ class _RemoteKernel:
 
     def measure(self, order: dict[str, Any]) -> dict[str, Any]:
         """As `candidate.py` measures, except that the device's own clock is read for every call."""
-        call_secs = self._secs(number=1, repeat=1)[0]
+        call_secs = max(min(self._secs(number=1, repeat=2)), 1e-9)
+        warm_up = math.ceil(WARM_UP_SECS / call_secs)
+        if warm_up > 2:
+            call_secs = max(self._secs(number=warm_up, repeat=1)[0], 1e-9)
         best_secs, slow = order["best_secs"], False
         if best_secs is not None and not order["flush_cache"]:
-            slow = call_secs >= max(SLOW_FACTOR * best_secs, 1e-3)
+            slow = call_secs >= SLOW_FACTOR * best_secs
         if slow:
-            run_secs = [call_secs, *self._secs(number=1, repeat=order["repeat"] - 1)]
+            run_secs = self._secs(number=math.ceil(SLOW_REPEAT_SECS / call_secs), repeat=order["repeat"])
             slow = min(run_secs) >= SLOW_FACTOR * best_secs
         if not slow:
-            once = order["flush_cache"] or call_secs <= 0
-            number = 1 if once else math.ceil(order["min_repeat_secs"] / call_secs)
+            number = 1 if order["flush_cache"] else math.ceil(order["min_repeat_secs"] / call_secs)
             flush = "cache_flush_cpu_non_first_arg" if order["flush_cache"] else ""
             run_secs = self._secs(number=number, repeat=order["repeat"], f_preproc=flush)
         if not finite(self._arguments[-1]):

@@ -13,8 +13,8 @@ import numpy as np
 
 from tuneassist.errors import MachineError
 from tuneassist.records import TrialStatus
-from tuneassist.targets import kernels
 from tuneassist.targets.linker import linker_for
+from tuneassist.targets.survey import REFERENCE
 from tuneassist.tuning.builds import Builder, BuildQueue, Built
 from tuneassist.tuning.crew import Crew, Hand, State
 from tuneassist.tuning.farm_batch import FarmBatch, outcome_of
@@ -25,7 +25,6 @@ from tuneassist.tuning.roster import Roster
 from tuneassist.tuning.workers import Workers, ZygoteLostError
 from tuneassist.tvm_api import module_to_text
 
-_REFERENCE = kernels.matmul(256, rows=4, columns=32, lanes=16, unroll=2, name="reference")
 _BUILD_SECS = 60.0
 _MEMORY_BYTES = 2 << 30
 _ORDERS_A_JOB = 3
@@ -71,7 +70,7 @@ class FarmMeasurer:
         self.checkpoint = checkpoint
         self.on_phase = on_phase
         self.on_waiting = on_waiting
-        self._protocol = protocol
+        self.protocol = protocol
         self._target = target
         self._kind = str(json.loads(target)["kind"])
         self._suffix = linker_for(json.loads(target)).suffix
@@ -126,7 +125,7 @@ class FarmMeasurer:
         if self._kind != "llvm" or self.crew.reference is not None:
             return
         path, failed = self.new_path(), []
-        job = Job(module_to_text(_REFERENCE.build()), self._target, prepacked=False)
+        job = Job(module_to_text(REFERENCE.build()), self._target, prepacked=False)
         limits = Limits(_BUILD_SECS, _BUILD_SECS, _MEMORY_BYTES)
         queue = BuildQueue(
             self.builder, [job], limits, [0], lambda _, outcome, secs: failed.append(outcome), lambda _: path
@@ -144,7 +143,7 @@ class FarmMeasurer:
         built[0].worker.close()
         inputs = self._folder / "reference.npz"
         rng = np.random.default_rng(0)
-        *shapes, _ = _REFERENCE.shapes
+        *shapes, _ = REFERENCE.shapes
         save_inputs(inputs, [rng.random(shape, dtype=np.float32) for shape in shapes])
         self.crew.reference = {**self.order(path, built[0].answer, None), "inputs": str(inputs)}
 
@@ -156,10 +155,10 @@ class FarmMeasurer:
             "arguments": built["arguments"],
             "kind": self._kind,
             "inputs": None,
-            "repeat": self._protocol.repeat,
-            "min_repeat_secs": self._protocol.min_repeat_secs,
-            "flush_cache": self._protocol.flush_cache,
-            "best_secs": best_secs if self._protocol.shorten else None,
+            "repeat": self.protocol.repeat,
+            "min_repeat_secs": self.protocol.min_repeat_secs,
+            "flush_cache": self.protocol.flush_cache,
+            "best_secs": best_secs if self.protocol.shorten else None,
         }
 
     def new_path(self) -> Path:

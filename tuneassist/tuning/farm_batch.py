@@ -126,7 +126,8 @@ class FarmBatch:
             built = self._hands[hand] = self._built.popleft()
             done = len(self._jobs) - len(self._open)
             farm.on_phase("measure", done, len(self._jobs))
-            order = farm.order(self._paths[built.index], built.answer, self._best_secs)
+            best_secs = self._best_secs if farm.protocol.shorten else None
+            order = farm.order(self._paths[built.index], built.answer, best_secs)
             farm.crew.work(hand, order)
 
     def _answered(self, hand: Hand, answer: dict[str, Any]) -> None:
