@@ -11,7 +11,6 @@ import click
 SUBCOMMANDS = {
     "apply": "Compile the best known schedule of a workload, verify it, and show how to use it.",
     "dataset": "Measure schedules for a data set; say what it holds and how it is distributed.",
-    "dataset": "Look into measured data: how log time is distributed, what failed.",
     "devices": "Look at the devices behind an RPC tracker.",
     "doctor": "Check this machine, TVM and the store; say what to do about what is wrong.",
     "export": "Write what was measured, or the best kernel, to files for other tools.",
