@@ -16,11 +16,11 @@ from tuneassist.targets.tracker import Address, Summary, Tracker
 KEY = "test-device"
 _MORTAL = "import sys; from tuneassist.processes import die_with_parent; die_with_parent(); "
 _TRACKER = (
-    _MORTAL + "from tvm.rpc.tracker import PopenTrackerServerState; "
+    _MORTAL + "import tuneassist.tvm_api; from tvm.rpc.tracker import PopenTrackerServerState; "
     "port = int(sys.argv[1]); PopenTrackerServerState('127.0.0.1', port, port + 1).thread.join()"
 )
 _DEVICE = _MORTAL + "from tuneassist.__main__ import main; sys.exit(main())"
-_START_SECS = 60.0
+_START_SECS = 150.0
 
 
 class Farm:

@@ -95,7 +95,7 @@ def _session(options: dict[str, Any], db: Path) -> EngineSession:
         return EngineSession.attach(run, db=db)
     settings = settings_from_options(options, load_config())
     if options["resume"] is None:
-        _check(settings)
+        check_settings(settings)
     return EngineSession.start(
         settings, db=db, detachable=False, resume_run_id=options["resume"], debug=options["debug"]
     )
@@ -152,7 +152,7 @@ def _with_shapes(specs: tuple[str, ...], texts: tuple[str, ...]) -> tuple[str, .
     return tuple(with_shapes(spec, shapes) for spec in specs)
 
 
-def _check(settings: RunSettings) -> None:
+def check_settings(settings: RunSettings) -> None:
     """Find what is wrong with the request before an engine is started for it."""
     from tuneassist.targets.spec import parse_target
     from tuneassist.workloads.spec import parse_workload

@@ -103,6 +103,27 @@ def _show(error: TuneAssistError) -> None:
 @click.option("--no-history", is_flag=True, help="Don't start from what earlier runs measured.")
 @click.option("--resume", type=int, metavar="RUN", help="Continue a run that ended or was interrupted.")
 @click.option("--attach", type=int, metavar="RUN", help="Follow a run that another process works on.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Search under the cost model alone, measure nothing, and write the best candidates. The target "
+    "need not be connected.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(1, 1024),
+    default=16,
+    show_default=True,
+    help="Candidates of each workload that a dry run keeps.",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="PATH",
+    default="candidates",
+    show_default=True,
+    help="The folder that a dry run writes.",
+)
 @click.option("--quiet", is_flag=True, help="Print no progress.")
 @click.option("--debug", is_flag=True, help="Show tracebacks, and where the engine's log is.")
 @db_option
@@ -127,6 +148,10 @@ def cli(ctx: click.Context, /, **options: Any) -> int | None:
 
 
 def _batch(options: dict[str, Any]) -> int:
+    if options["dry_run"]:
+        from tuneassist.commands._dry_run import run_dry
+
+        return run_dry(options)
     from tuneassist.commands._batch import BatchError, run_batch
 
     try:
@@ -139,7 +164,7 @@ def _batch(options: dict[str, Any]) -> int:
 
 
 def _refuse_batch_options(ctx: click.Context) -> None:
-    for name in ("workloads", "resume", "attach", "as_json", "trials", "time_budget"):
+    for name in ("workloads", "resume", "attach", "as_json", "trials", "time_budget", "dry_run"):
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             flag = {"workloads": "--workload", "as_json": "--json"}.get(name, f"--{name.replace('_', '-')}")
             raise UsageError(f"{flag} needs --batch.", remedy="Add --batch, or leave it out to open the app.")

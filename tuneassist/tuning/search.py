@@ -199,6 +199,19 @@ class TaskSearch:
             for candidate, score, predicted in zip(candidates, scores, secs, strict=True)
         ]
 
+    def best_predicted(self, count: int, *, population: int, generations: int) -> list[Candidate]:
+        """Up to `count` new candidates, the best of a population that evolves under the guide alone."""
+        context = self._context("predicted", population, generations, self._threads)
+        context.pre_tuning(_NO_LIMIT, count, self._spaces, self.database, self._guide.for_search())
+        picked = self._take(self._draw(context), count, "search")
+        found = self.predict(
+            [
+                Candidate(schedule, trace_to_json(schedule.trace), key, source)
+                for schedule, key, source in picked
+            ]
+        )
+        return sorted(found, key=lambda candidate: -(candidate.score or 0.0))
+
     def _evolve(self, count: int, budget_secs: float) -> list[_Picked]:
         started = time.monotonic()
         context = self._context("guided", self._population, _GENERATIONS, self._threads)
