@@ -29,12 +29,12 @@ def start_run(app: Tmux) -> None:
     app.wait_for("No run yet")
     app.press("n")
     app.wait_for("cores allowed")
+    app.wait_for(" 0 marked")  # the list has come, and the focus with it
     app.press("/")
+    app.wait(lambda: app.cursor_line == 1, "the search has not the focus")
     app.type(SMALL)
     app.wait_for("1 of ")
-    app.press("Enter")  # from the search to the list
-    app.wait_for(f"--workload {SMALL}")
-    app.press("Enter")
+    app.press("C-r")
     app.wait_for("tuneassist · live")
 
 

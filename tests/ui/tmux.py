@@ -53,6 +53,11 @@ class Tmux:
         )
         return int(code) if code else -int(signal) if signal else None
 
+    @property
+    def cursor_line(self) -> int:
+        """The line that the cursor is on, from 0: the one of an input that has the focus."""
+        return int(self._tmux("display-message", "-p", "#{cursor_y}"))
+
     def text(self) -> str:
         """What the terminal shows."""
         return self._tmux("capture-pane", "-p")

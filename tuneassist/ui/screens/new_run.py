@@ -115,7 +115,8 @@ class NewRunScreen(BaseScreen):
         self._catalogue = list(catalogue)
         table = self.query_one(WorkloadTable)
         table.loading = False
-        table.focus()
+        if not self.query_one("#search", Input).value:  # someone who types already is left alone
+            table.focus()
         self.show_workloads()
 
     def catalogue_failed(self, error: Exception) -> None:

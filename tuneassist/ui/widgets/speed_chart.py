@@ -43,7 +43,7 @@ class SpeedChart(Chart):
 
     def draw(self, raster: Raster) -> None:
         """The phases stand right of the plot."""
-        room = max(24, raster.width * 2 // 5)
+        room = max(28, raster.width * 2 // 5)
         self.draw_plot(raster, raster.width - room)
         bars = phase_bars(self._phases, room - 2)
         for y, (name, bar, share) in enumerate(bars[: raster.height - 1], 1):
