@@ -10,8 +10,7 @@ deepest level whose footprint fits a cache is brought in once for each run of it
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuneassist.cost_model.hardware import Hardware
-from tuneassist.cost_model.program import Buffer, Statement
+from tuneassist.cost_model.program import Access, Buffer, Loop, Statement
 from tuneassist.cost_model.syntax import PARALLEL, SERIAL, UNROLLED, VECTORIZED
 
 Array = npt.NDArray[np.float64]
@@ -36,6 +35,8 @@ UNROLL_DEPTH = 8
 class Nests:
     """The loops around each statement."""
 
+    loop_node: Ints
+    """Node in its module of each loop of each statement in turn."""
     extent: Array
     """(S, D), 1 where there is no loop."""
     kind: Ints
@@ -89,18 +90,20 @@ def nests(statements: Sequence[Statement], lanes: Array) -> Nests:
         statements: S of them.
         lanes: (S,) elements of the statement's type in a vector register.
     """
-    count, deepest = len(statements), max((len(s.loops) for s in statements), default=0)
-    extent, kind = np.ones((count, deepest)), np.full((count, deepest), -1, dtype=np.int64)
+    loops = _table((s.loops for s in statements), len(Loop._fields))
     depth = np.array([len(s.loops) for s in statements], dtype=np.int64)
-    max_step, explicit_pragma, body = np.zeros(count), np.zeros(count, dtype=bool), np.ones(count)
-    for row, statement in enumerate(statements):
-        body[row] = len(statement.accesses) + sum(statement.ops.values())
-        if statement.loops:
-            extent[row, : depth[row]] = [loop.extent for loop in statement.loops]
-            kind[row, : depth[row]] = [loop.kind for loop in statement.loops]
-            pragma = next((loop for loop in statement.loops if loop.unroll_max_step), None)
-            if pragma is not None:
-                max_step[row], explicit_pragma[row] = pragma.unroll_max_step, bool(pragma.unroll_explicit)
+    count, deepest = len(statements), int(depth.max(initial=0))
+    row = np.repeat(np.arange(count), depth)
+    column = np.arange(len(row)) - np.repeat(np.cumsum(depth) - depth, depth)
+    extent, kind = np.ones((count, deepest)), np.full((count, deepest), -1, dtype=np.int64)
+    extent[row, column], kind[row, column] = loops[:, 1], loops[:, 2]
+    # The innermost pragma counts.
+    annotated = np.flatnonzero(loops[:, 3])
+    asked, innermost = np.unique(row[annotated], return_index=True)
+    max_step, explicit_pragma = np.zeros(count), np.zeros(count, dtype=bool)
+    max_step[asked] = loops[annotated[innermost], 3]
+    explicit_pragma[asked] = loops[annotated[innermost], 4] != 0
+    body = np.array([len(s.accesses) + sum(s.ops.values()) for s in statements], dtype=np.float64)
     iters = np.ones((count, deepest + 1))
     np.cumprod(extent, axis=1, out=iters[:, 1:])
     vectorised = kind == VECTORIZED
@@ -116,35 +119,38 @@ def nests(statements: Sequence[Statement], lanes: Array) -> Nests:
     by_llvm = serial & (forced | (steps * instructions[:, None] <= LLVM_UNROLL_BUDGET))
     explicit, unasked = _run_length(by_tvm), _run_length(by_llvm)
     return Nests(
-        extent=extent, kind=kind, depth=depth, iters=iters, vector=vector, explicit=explicit,
-        unrolled=np.maximum(explicit, unasked), max_step=max_step,
+        loop_node=loops[:, 0], extent=extent, kind=kind, depth=depth, iters=iters, vector=vector,
+        explicit=explicit, unrolled=np.maximum(explicit, unasked), max_step=max_step,
         parallel=np.prod(np.where(kind == PARALLEL, extent, 1.0), axis=1),
     )  # fmt: skip
 
 
 def accesses(
-    statements: Sequence[tuple[Statement, Sequence[Buffer]]], nest: Nests, hardware: Hardware
+    statements: Sequence[Statement],
+    nest: Nests,
+    buffers: Sequence[Buffer],
+    first_buffer: Ints,
+    hardware: Hardware,
 ) -> Accesses:
     """Follow every access along its loops.
 
     Args:
-        statements: S of them, each with at least one access, and their module's buffers.
+        statements: S of them, each with at least one access.
         nest: Their loops.
+        buffers: Those of all modules.
+        first_buffer: (S,) position of the first buffer of the statement's module.
         hardware: Gives the cache line.
     """
     deepest = nest.extent.shape[1]
-    flat = [
-        (row, access, buffers[access.buffer])
-        for row, (s, buffers) in enumerate(statements)
-        for access in s.accesses
-    ]
-    shape = np.array([d for _, access, buffer in flat for d in _shape(buffer, access.dims)], dtype=np.float64)
-    dims = np.array([access.dims for _, access, _ in flat], dtype=np.int64)
+    node, buffer, store, dims = _table((s.accesses for s in statements), len(Access._fields)).T
+    statement = np.repeat(np.arange(len(statements)), [len(s.accesses) for s in statements])
+    buffer = buffer + first_buffer[statement]
+    store = store.astype(bool)
     last = np.cumsum(dims) - 1
     start = last - dims + 1
-    of_row = np.repeat(np.arange(len(flat)), dims)
-    statement = np.array([row for row, _, _ in flat], dtype=np.int64)
-    step, span = _differences([s for s, _ in statements], len(shape), deepest)
+    of_row = np.repeat(np.arange(len(dims)), dims)
+    shape = _extents(buffers, buffer[of_row], np.arange(len(of_row)) - last[of_row])
+    step, span = _differences(statements, len(shape), deepest)
 
     extent = nest.extent[statement][of_row]
     region, distinct = np.ones((len(shape), deepest + 1)), np.ones((len(shape), deepest + 1))
@@ -154,7 +160,7 @@ def accesses(
     np.cumprod(np.where(span > 0, extent, 1.0), axis=1, out=distinct[:, 1:])
     np.minimum(distinct, region, out=distinct)
     elements = np.multiply.reduceat(distinct, start, axis=0)
-    itemsize = np.array([buffer.itemsize for _, _, buffer in flat])
+    itemsize = np.array([b.itemsize for b in buffers])[buffer]
     run, run_distinct = _runs(region, distinct, shape, last, dims)
     lines = elements / run_distinct * (1.0 + (run - 1.0) * itemsize[:, None] / hardware.line_bytes)
     np.minimum(lines, elements, out=lines)
@@ -163,20 +169,18 @@ def accesses(
     stride = np.add.reduceat(step * multiplier[:, None], start, axis=0)
     reach = np.add.reduceat(span * multiplier[:, None], start, axis=0)
     first = np.searchsorted(statement, np.arange(len(statements)))
-    buffer = np.array([access.buffer for _, access, _ in flat], dtype=np.int64)
-    store = np.array([access.store for _, access, _ in flat])
     mine = first[statement]
     repeated = (
         ~store & store[mine] & (buffer == buffer[mine])
         & (stride == stride[mine]).all(axis=1) & (reach == reach[mine]).all(axis=1)
     )  # fmt: skip
     return Accesses(
-        statement=statement, node=np.array([access.node for _, access, _ in flat], dtype=np.int64),
-        first=first, store=store, repeated=repeated,
+        statement=statement, node=node, first=first, store=store, repeated=repeated,
         updates=store & np.bincount(statement, repeated)[statement].astype(bool),
         itemsize=itemsize,
-        buffer_bytes=np.array([math.prod(b.shape) * b.itemsize for _, _, b in flat]),
-        local=np.array([b.local for _, _, b in flat]), is_float=np.array([b.is_float for _, _, b in flat]),
+        buffer_bytes=np.array([b.bytes for b in buffers])[buffer],
+        local=np.array([b.local for b in buffers])[buffer],
+        is_float=np.array([b.is_float for b in buffers])[buffer],
         stride=stride, invariant=reach == 0, elements=elements, lines=lines,
     )  # fmt: skip
 
@@ -207,11 +211,21 @@ def _run_length(mask: Bools) -> Ints:
     return lengths
 
 
-def _shape(buffer: Buffer, dims: int) -> tuple[int, ...]:
-    """The buffer's shape with as many dimensions as the access has indices."""
-    if len(buffer.shape) == dims:
-        return buffer.shape
-    return (1,) * (dims - len(buffer.shape)) + buffer.shape[len(buffer.shape) - dims :] if dims else ()
+def _table(rows: Iterable[Sequence[tuple[int, ...]]], width: int) -> Ints:
+    """(rows, width) numbers of tuples that come in groups."""
+    return np.fromiter(chain.from_iterable(chain.from_iterable(rows)), np.int64).reshape(-1, width)
+
+
+def _extents(buffers: Sequence[Buffer], buffer: Ints, from_last: Ints) -> Array:
+    """(R,) extent of each row's buffer in a dimension, counted back from the last one, which is 0.
+
+    It is 1 where the buffer has no such dimension.
+    """
+    dims = np.array([len(b.shape) for b in buffers])
+    flat = np.array([extent for b in buffers for extent in b.shape], dtype=np.float64)
+    end = np.cumsum(dims) - 1
+    there = -from_last < dims[buffer]
+    return np.where(there, flat[np.where(there, end[buffer] + from_last, 0)], 1.0)
 
 
 def _differences(statements: Sequence[Statement], rows: int, deepest: int) -> tuple[Array, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -85,7 +85,11 @@ class Ranker(Protocol):
         """What must be equal for weights to fit."""
         ...
 
-    def correction(self, graphs: Sequence[AstGraph]) -> Array:
+    def inputs(self, graphs: Sequence[AstGraph]) -> Any:
+        """What `correction` works on: the same for all rankers of one architecture, which can share it."""
+        ...
+
+    def correction(self, inputs: Any) -> Array:
         """Return (n,) what to add to the log of the analytic estimate; the mean over a workload is free."""
         ...
 

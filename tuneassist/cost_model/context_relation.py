@@ -15,7 +15,6 @@ pragmas stand for them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +83,7 @@ def _vector(walked: Walk) -> Array:
 
 def _work(statement: Statement) -> tuple[int, int, int]:
     """Iterations; then depth; then accesses, since a reduction's initialisation may sit in the same nest."""
-    iterations = math.prod(loop.extent for loop in statement.loops)
-    return iterations, len(statement.loops), len(statement.accesses)
+    return statement.iterations, len(statement.loops), len(statement.accesses)
 
 
 def _loop_context(loops: Sequence[Loop]) -> Array:

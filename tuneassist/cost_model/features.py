@@ -7,10 +7,10 @@ the others'. `COLUMNS` names them all, in order.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tuneassist.cost_model import access as acc
 from tuneassist.cost_model.access import Accesses, Array, Nests
@@ -18,6 +18,8 @@ from tuneassist.cost_model.estimate import cycles
 from tuneassist.cost_model.hardware import Hardware
 from tuneassist.cost_model.program import Statement, Walk
 from tuneassist.cost_model.syntax import PARALLEL
+
+Features = npt.NDArray[np.float32]
 
 FEATURE_VERSION = 1
 """Changes with every change of what a column means: a checkpoint fits one version only."""
@@ -68,7 +70,7 @@ def log2(values: Array) -> Array:
     return np.sign(values) * np.log2(1.0 + np.abs(values))
 
 
-def node_features(walks: Sequence[Walk], hardware: Hardware) -> tuple[Array, Array]:
+def node_features(walks: Sequence[Walk], hardware: Hardware) -> tuple[Features, Array]:
     """Fill in the features of every node of a batch.
 
     Args:
@@ -79,7 +81,7 @@ def node_features(walks: Sequence[Walk], hardware: Hardware) -> tuple[Array, Arr
         (N, len(COLUMNS)) features of all nodes in turn, and (modules,) arithmetic operations.
     """
     offsets = np.cumsum([0, *(len(w.types) for w in walks)])
-    x = np.zeros((int(offsets[-1]), len(COLUMNS)))
+    x = np.zeros((int(offsets[-1]), len(COLUMNS)), dtype=np.float32)
     _put(x, offsets[:-1], "root", _root(hardware, len(walks)))
     _simple_nodes(x, walks, offsets)
     pairs = [(w, s) for w in walks for s in w.statements if s.accesses]
@@ -91,20 +93,22 @@ def node_features(walks: Sequence[Walk], hardware: Hardware) -> tuple[Array, Arr
         [hardware.lanes(w.buffers[s.accesses[0].buffer].itemsize) for w, s in pairs], dtype=np.float64
     )
     nest = acc.nests(statements, lanes)
-    access = acc.accesses([(s, w.buffers) for w, s in pairs], nest, hardware)
+    buffers = [buffer for w in walks for buffer in w.buffers]
+    first_buffer = np.cumsum([0, *(len(w.buffers) for w in walks)])[of_module]
+    access = acc.accesses(statements, nest, buffers, first_buffer, hardware)
     access_features, memory_ops, gathers, traffic = _accesses(nest, access, lanes, hardware)
     _put(x, offsets[of_module[access.statement]] + access.node, "access", access_features)
     features, estimate, flops = _statements(
         statements, nest, access, lanes, hardware, memory_ops, gathers, traffic
     )
     _put(x, offsets[of_module] + np.array([s.node for s in statements]), "statement", features)
-    _loops(x, statements, nest, access, offsets[of_module], hardware)
+    _loops(x, nest, access, offsets[of_module], hardware)
     total_flops: Array = np.bincount(of_module, weights=flops, minlength=len(walks)).astype(np.float64)
     _totals(x, offsets[:-1], of_module, nest, estimate, total_flops, len(walks))
     return x, total_flops
 
 
-def _put(x: Array, rows: acc.Ints, group: str, values: Array) -> None:
+def _put(x: Features, rows: acc.Ints, group: str, values: Array) -> None:
     x[rows, OFFSETS[group] : OFFSETS[group] + values.shape[1]] = values
 
 
@@ -113,7 +117,7 @@ def _root(hardware: Hardware, count: int) -> Array:
     return np.tile(log2(np.array(row, dtype=np.float64)), (count, 1))
 
 
-def _simple_nodes(x: Array, walks: Sequence[Walk], offsets: acc.Ints) -> None:
+def _simple_nodes(x: Features, walks: Sequence[Walk], offsets: acc.Ints) -> None:
     """Blocks, loops' own facts, operations and allocations."""
     blocks = [
         (base + node, *rest) for base, w in zip(offsets, walks, strict=False) for node, *rest in w.blocks
@@ -123,10 +127,11 @@ def _simple_nodes(x: Array, walks: Sequence[Walk], offsets: acc.Ints) -> None:
         _put(x, table[:, 0], "block", table[:, 1:].astype(np.float64))
     counts: list[tuple[int, float, float]] = []
     for base, w in zip(offsets, walks, strict=False):
-        sizes = [math.prod(b.shape) * b.itemsize for b in w.buffers]
-        counts += [(base + node, sizes[buffer], 0.0) for node, buffer in w.allocs]
-        executed = [float(math.prod(loop.extent for loop in s.loops)) for s in w.statements]
-        counts += [(base + node, count, count * executed[statement]) for node, count, statement in w.ops]
+        counts += [(base + node, w.buffers[buffer].bytes, 0.0) for node, buffer in w.allocs]
+        counts += [
+            (base + node, count, float(count * w.statements[statement].iterations))
+            for node, count, statement in w.ops
+        ]
     if counts:
         counted = np.array(counts)
         _put(x, counted[:, 0].astype(np.int64), "count", log2(counted[:, 1:]))
@@ -265,15 +270,12 @@ def _segments(reduces: acc.Bools, extent: Array) -> list[Array]:
     return [(size * (number == k)).sum(axis=1) for k in range(4)]
 
 
-def _loops(
-    x: Array, statements: Sequence[Statement], nest: Nests, a: Accesses, base: acc.Ints, hardware: Hardware
-) -> None:
-    """Features of loops: summed, or the largest, over the statements inside."""
+def _loops(x: Features, nest: Nests, a: Accesses, base: acc.Ints, hardware: Hardware) -> None:
+    """Features of loops: the largest over the statements inside."""
     rows, columns = np.nonzero(nest.kind >= 0)
     if not len(rows):
         return
-    node = np.array([loop.node for s in statements for loop in s.loops])
-    node += base[rows]
+    node = nest.loop_node + base[rows]
     extent, kind, total = nest.extent[rows, columns], nest.kind[rows, columns], nest.iters[rows, -1]
     inside = nest.iters[rows, columns]
     footprint = (
@@ -288,12 +290,13 @@ def _loops(
         columns < nest.unrolled[rows], steps, nest.explicit[rows] > 0, log2(once), log2(whole),
         np.log2(np.maximum(once * extent / np.maximum(whole, 1.0), 1.0)),
     ], axis=1).astype(np.float64)  # fmt: skip
-    start = OFFSETS["loop"]
-    np.maximum.at(x, (node[:, None], np.arange(start, start + largest.shape[1])[None, :]), largest)
+    order = np.argsort(node, kind="stable")
+    each, first = np.unique(node[order], return_index=True)
+    _put(x, each, "loop", np.maximum.reduceat(largest[order], first, axis=0))
 
 
 def _totals(
-    x: Array, roots: acc.Ints, of_module: acc.Ints, nest: Nests, estimate: Array, flops: Array, count: int
+    x: Features, roots: acc.Ints, of_module: acc.Ints, nest: Nests, estimate: Array, flops: Array, count: int
 ) -> None:
     start = OFFSETS["root"] + ROOT_COLUMNS.index("flops")
     largest, parallel = np.zeros(count), np.full(count, np.inf)

@@ -8,10 +8,10 @@ that read it. Loops of one iteration and blocks that compilation removes have no
 from __future__ import annotations
 
 import gc
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tuneassist.tvm_api import IRModule
 
 __all__ = ["COLUMNS", "EDGE_KINDS", "FEATURE_VERSION", "NODE_TYPES", "AstGraph", "extract", "extract_batch"]
+
+Ints = npt.NDArray[np.int64]
 
 _ESTIMATE = COLUMNS.index("root.estimate_sum")
 _LN2 = float(np.log(2.0))
@@ -94,15 +96,13 @@ def extract_batch(
         return []
     machine = hardware or host(cores)
     with _collector_paused():
-        walks = walk_all(mods, labelled=labelled)
-        x, flops = node_features(walks, machine)
-        features = x.astype(np.float32)
-        graphs, start = [], 0
-        for walked, operations in zip(walks, flops, strict=True):
-            end = start + len(walked.types)
-            graphs.append(_graph(walked, features[start:end].copy(), float(operations), machine.cores))
-            start = end
-    return graphs
+        # In a call of its own, so that the walks are gone when the collector returns.
+        return _extract(mods, machine, labelled)
+
+
+def _extract(mods: Sequence[IRModule], hardware: Hardware, labelled: bool) -> list[AstGraph]:
+    walks = walk_all(mods, labelled=labelled)
+    return _graphs(walks, *node_features(walks, hardware), hardware.cores)
 
 
 @contextmanager
@@ -118,25 +118,74 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _graph(walked: Walk, features: npt.NDArray[np.float32], flops: float, cores: int) -> AstGraph:
-    parents = np.array(walked.parents, dtype=np.int64)
-    child = np.arange(1, len(parents))
-    parent = parents[1:]
-    flow = np.array(_flows(walked), dtype=np.int64).reshape(-1, 2).T
-    edges = np.concatenate([[parent, child], [child, parent], flow, flow[::-1]], axis=1)
-    sizes = [len(child), len(child), flow.shape[1], flow.shape[1]]
-    return AstGraph(
-        types=np.array(walked.types, dtype=np.int64),
-        features=features,
-        parents=parents,
-        edges=edges,
-        edge_kinds=np.repeat(np.arange(len(EDGE_KINDS)), sizes),
-        flops=flops,
-        bytes=sum(math.prod(b.shape) * b.itemsize for b in walked.buffers if not b.local),
-        cores=cores,
-        unknown=dict(walked.unknown),
-        labels=None if walked.labels is None else tuple(walked.labels),
+def _graphs(
+    walks: Sequence[Walk], features: npt.NDArray[np.float32], flops: npt.NDArray[np.float64], cores: int
+) -> list[AstGraph]:
+    """Cut a batch's nodes and edges into graphs; each owns its arrays, since few outlive the batch."""
+    types = np.fromiter(chain.from_iterable(w.types for w in walks), np.int64)
+    parents = np.fromiter(chain.from_iterable(w.parents for w in walks), np.int64)
+    first_node = _starts([len(w.types) for w in walks])
+    edges, kinds, first_edge = _edges(parents, first_node, [_flows(w) for w in walks])
+    graphs = []
+    for number, walked in enumerate(walks):
+        nodes = slice(first_node[number], first_node[number + 1])
+        span = slice(first_edge[number], first_edge[number + 1])
+        graphs.append(
+            AstGraph(
+                types=types[nodes].copy(),
+                features=features[nodes].copy(),
+                parents=parents[nodes].copy(),
+                edges=edges[:, span].copy(),
+                edge_kinds=kinds[span].copy(),
+                flops=float(flops[number]),
+                bytes=sum(b.bytes for b in walked.buffers if not b.local),
+                cores=cores,
+                unknown=dict(walked.unknown),
+                labels=None if walked.labels is None else tuple(walked.labels),
+            )
+        )
+    return graphs
+
+
+def _edges(parents: Ints, first_node: Ints, flows: list[list[tuple[int, int]]]) -> tuple[Ints, Ints, Ints]:
+    """Edges of all graphs, graph by graph and within each by kind.
+
+    Args:
+        parents: (N,) each node's parent within its graph.
+        first_node: (graphs + 1,) position of each graph's first node.
+        flows: Of each graph, store and load of each flow.
+
+    Returns:
+        (2, E) edges, their (E,) kinds, and (graphs + 1,) positions of each graph's first edge.
+    """
+    per_tree, per_flow = np.diff(first_node) - 1, np.array([len(flow) for flow in flows])
+    first_edge = _starts(2 * (per_tree + per_flow))
+    graph = np.repeat(np.arange(len(flows)), per_tree + 1)
+    child = np.arange(len(parents)) - first_node[graph]
+    inner = child > 0
+    graph, child, parent = graph[inner], child[inner], parents[inner]
+    down = first_edge[graph] + child - 1
+    of_flow = np.repeat(np.arange(len(flows)), per_flow)
+    flow = np.fromiter(chain.from_iterable(chain.from_iterable(flows)), np.int64).reshape(-1, 2).T
+    ahead = first_edge[of_flow] + 2 * per_tree[of_flow] + np.arange(len(of_flow)) - _starts(per_flow)[of_flow]
+    edges = np.empty((2, first_edge[-1]), dtype=np.int64)
+    kinds = np.empty(first_edge[-1], dtype=np.int64)
+    tree = np.stack([parent, child])
+    placed = (
+        (down, tree),
+        (down + per_tree[graph], tree[::-1]),
+        (ahead, flow),
+        (ahead + per_flow[of_flow], flow[::-1]),
     )
+    for kind, (position, ends) in enumerate(placed):
+        edges[:, position], kinds[position] = ends, kind
+    return edges, kinds, first_edge
+
+
+def _starts(counts: npt.ArrayLike) -> Ints:
+    """(n + 1,) where each of n groups of these sizes starts, and where the last ends."""
+    starts: Ints = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return starts
 
 
 def _flows(walked: Walk) -> list[tuple[int, int]]:

@@ -86,8 +86,7 @@ class Indices:
         """Evaluate an expression at the points; what is unknown is 0."""
         name = type(expr).__name__
         if name == "Var":
-            known = self._values.get(hash(expr))
-            return self._let(expr) if known is None else known
+            return self._values.get(hash(expr)) or self._let(expr)
         if name == "IntImm":
             return expr.value, UNCHANGED
         if name in ("Add", "Sub", "Mul"):
@@ -118,19 +117,29 @@ class Indices:
             elif name == "Sub":
                 total += self._sum(expr.b, -factor, changes)
                 expr = expr.a
-            elif name == "Mul" and type(expr.b).__name__ == "IntImm":
-                factor *= expr.b.value
+            elif name == "Mul":
+                right = expr.b
+                if type(right).__name__ != "IntImm":
+                    value = self._pointwise(_OPERATIONS[name], expr)
+                    break
+                factor *= right.value
                 expr = expr.a
+            elif name == "Var":
+                value = self._values.get(hash(expr)) or self._let(expr)
+                break
             else:
-                base, own = self._pointwise(_OPERATIONS["Mul"], expr) if name == "Mul" else self.value(expr)
-                for point, change in own.items():
-                    changes[point] = changes.get(point, 0) + factor * change
-                return total + factor * base
+                value = self.value(expr)
+                break
+        base, own = value
+        for point, change in own.items():
+            changes[point] = changes.get(point, 0) + factor * change
+        return total + factor * base
 
     def _pointwise(self, operate: Callable[[int, int], int], expr: Any) -> Value:
         a, a_changes = self.value(expr.a)
         b, b_changes = self.value(expr.b)
-        base, changes = operate(a, b), {}
+        base = operate(a, b)
+        changes: Changes = {}
         if b_changes:
             for point in a_changes | b_changes:
                 changes[point] = operate(a + a_changes.get(point, 0), b + b_changes.get(point, 0)) - base

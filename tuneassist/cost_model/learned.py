@@ -97,4 +97,4 @@ class LearnedCostModel:
     def _relative(self, graphs: Sequence[AstGraph]) -> Array:
         """(n,) natural log of seconds, up to a constant of the workload."""
         estimate = np.array([graph.log_estimate for graph in graphs], dtype=np.float64)
-        return estimate + self._ranker.correction(graphs)
+        return estimate + self._ranker.correction(self._ranker.inputs(graphs))

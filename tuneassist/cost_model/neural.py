@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tuneassist.cost_model.batch import collate
+from tuneassist.cost_model.batch import GraphBatch, collate
 from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import EDGE_KINDS, AstGraph
 from tuneassist.cost_model.networks import AstNetwork
@@ -83,16 +83,15 @@ class NetworkRanker:
             "layers": self._settings.layers,
         }
 
-    def correction(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
+    def inputs(self, graphs: Sequence[AstGraph]) -> list[GraphBatch]:
+        """Batches of graphs, in their order."""
+        return [collate(graphs[start : start + _CHUNK]) for start in range(0, len(graphs), _CHUNK)]
+
+    def correction(self, inputs: Sequence[GraphBatch]) -> npt.NDArray[np.float64]:
         """Return (n,) what to add to the log of the analytic estimate."""
-        if not graphs:
-            return np.zeros(0)
         with torch.inference_mode():
-            parts = [
-                self.network(collate(graphs[start : start + _CHUNK])).numpy()
-                for start in range(0, len(graphs), _CHUNK)
-            ]
-        return np.concatenate(parts).astype(np.float64)
+            parts = [self.network(batch).numpy() for batch in inputs]
+        return np.concatenate([np.zeros(0), *parts])
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train on from the weights as they are."""

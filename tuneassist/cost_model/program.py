@@ -36,6 +36,8 @@ class Statement:
     node: int
     loops: tuple[Loop, ...]
     """Innermost first."""
+    iterations: int
+    """Times that it is executed."""
     accesses: list[Access] = field(default_factory=list)
     changes: list[Changes] = field(default_factory=list)
     """Of each dimension of each access in turn, how the index changes along the loops."""
@@ -53,6 +55,7 @@ class Buffer(NamedTuple):
     shape: tuple[int, ...]
     itemsize: float
     is_float: bool
+    bytes: float
     local: bool
     """Allocated within the function."""
 

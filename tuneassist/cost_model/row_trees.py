@@ -153,9 +153,13 @@ class RowRanker:
         """What must be equal for weights to fit."""
         return {"kind": self.kind, "columns": self._trees.columns}
 
-    def correction(self, graphs: Sequence[Any]) -> Array:
+    def inputs(self, graphs: Sequence[Any]) -> Sequence[Any]:
+        """The rows as they are."""
+        return graphs
+
+    def correction(self, inputs: Sequence[Any]) -> Array:
         """Return (n,) log time up to a constant of the workload."""
-        return self._trees.predict(graphs)
+        return self._trees.predict(inputs)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Grow trees anew; it takes a second or so for some hundred examples."""

@@ -8,6 +8,7 @@ copy says of the trials that it was kept from tells how far to trust it (stacked
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -48,12 +49,20 @@ class StackedRanker:
             parts |= {f"{number}.{name}": value for name, value in group[0].architecture.items()}
         return parts
 
-    def correction(self, graphs: Sequence[AstGraph]) -> Array:
+    def inputs(self, graphs: Sequence[AstGraph]) -> tuple[int, list[Any]]:
+        """How many graphs, and what the copies of each group work on: None where the group has no weight."""
+        return len(graphs), [
+            group[0].inputs(graphs) if weight > 0 else None
+            for weight, group in zip(self.weights, self.groups, strict=True)
+        ]
+
+    def correction(self, inputs: tuple[int, list[Any]]) -> Array:
         """Return (n,) what to add to the log of the analytic estimate."""
-        total = np.zeros(len(graphs))
-        for weight, group in zip(self.weights, self.groups, strict=True):
-            if weight > 0 and graphs:
-                total += weight * np.mean([copy.correction(graphs) for copy in group], axis=0)
+        count, of_groups = inputs
+        total = np.zeros(count)
+        for weight, group, shared in zip(self.weights, self.groups, of_groups, strict=True):
+            if weight > 0 and count:
+                total += weight * np.mean([copy.correction(shared) for copy in group], axis=0)
         return total
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
@@ -65,7 +74,7 @@ class StackedRanker:
             for i, copy in enumerate(group):
                 copy.fit(examples.where(fold != i), budget_secs=share)
                 kept = np.flatnonzero(fold == i)
-                unseen[kept, number] = copy.correction([examples.graphs[j] for j in kept])
+                unseen[kept, number] = copy.correction(copy.inputs([examples.graphs[j] for j in kept]))
         self._weigh(examples, unseen)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:

@@ -41,13 +41,14 @@ class TreeRanker:
         """What must be equal for weights to fit."""
         return {"kind": self.kind, "columns": len(POOLED_COLUMNS)}
 
-    def correction(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float64]:
+    def inputs(self, graphs: Sequence[AstGraph]) -> npt.NDArray[np.float32]:
+        """Return (n, len(POOLED_COLUMNS)) pooled features."""
+        return pool(graphs)
+
+    def correction(self, inputs: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
         """Return (n,) what to add to the log of the analytic estimate."""
-        if not graphs:
-            return np.zeros(0)
-        pooled = pool(graphs)
         grown = [] if self._booster is None else [self._booster]
-        return _predict([*self._restored, *grown], pooled)
+        return _predict([*self._restored, *grown], inputs)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Grow trees anew on all examples, upon restored ones if there are any.
@@ -75,6 +76,6 @@ class TreeRanker:
 
 def _predict(boosters: Sequence[xgboost.Booster], pooled: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     total = np.zeros(len(pooled))
-    for booster in boosters:
+    for booster in boosters if len(pooled) else ():
         total += booster.inplace_predict(pooled)
     return total

@@ -6,6 +6,7 @@ array), so each is read once, nodes are told apart by their class, and variables
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ class _Shared:
         self.map_size = tvm_api.map_size
         self._handle = tvm_api.handle
         self._iter_vars: dict[int, tuple[list[Any], tuple[int, int, int]]] = {}
-        self._buffers: dict[int, tuple[tuple[int, ...], float, bool]] = {}
+        self._buffers: dict[int, tuple[tuple[int, ...], float, bool, float]] = {}
 
     def iter_vars(self, array: Any) -> tuple[list[Any], tuple[int, int, int]]:
         """A block's variables, and how many of them are spatial, reductions, and others."""
@@ -75,8 +76,8 @@ class _Shared:
             self._iter_vars[key] = known
         return known
 
-    def buffer(self, buffer: Any) -> tuple[tuple[int, ...], float, bool]:
-        """A buffer's shape, bytes of an element, and whether elements are floats."""
+    def buffer(self, buffer: Any) -> tuple[tuple[int, ...], float, bool, float]:
+        """A buffer's shape, bytes of an element, whether elements are floats, and bytes in all."""
         key = hash(buffer)
         known = self._buffers.get(key)
         if known is None:
@@ -84,7 +85,8 @@ class _Shared:
             extents = self.items(type_.shape)
             shape = tuple(d.value if type(d).__name__ == "IntImm" else 1 for d in extents) or (1,)
             bits, is_float = element_type(type_.dtype)
-            known = self._buffers[key] = shape, bits / 8, is_float
+            itemsize = bits / 8
+            known = self._buffers[key] = shape, itemsize, is_float, math.prod(shape) * itemsize
         return known
 
 
@@ -101,11 +103,12 @@ class _Walker:
 
     def node(self, kind: str, parent: int, label: str = "") -> int:
         walk = self.walk
+        number = len(walk.types)
         walk.types.append(TYPE_ID[kind])
         walk.parents.append(parent)
         if walk.labels is not None:
             walk.labels.append(label or kind)
-        return len(walk.types) - 1
+        return number
 
     def unknown(self, obj: Any, parent: int) -> None:
         name = type(obj).__name__
@@ -137,7 +140,7 @@ class _Walker:
     def loop(self, stmt: Any, parent: int) -> None:
         """A nest of loops: one loop in the other is by far the commonest, so no call is made for each."""
         walk, path, indices, map_size = self.walk, self._path, self._indices, self._shared.map_size
-        opened: list[tuple[Loop, int]] = []
+        outside = len(path)
         while type(stmt).__name__ == "For":
             extent_node, annotations = stmt.extent, stmt.annotations
             extent = extent_node.value if type(extent_node).__name__ == "IntImm" else 1
@@ -154,12 +157,11 @@ class _Walker:
                 indices.set_loop(var, len(path), extent)
                 path.append(loop)
                 walk.loops.append(loop)
-                opened.append((loop, len(walk.statements)))
             stmt = stmt.body
         self.statement(stmt, parent)
-        for loop, before in reversed(opened):
-            path.pop()
-            if len(walk.statements) == before and len(walk.types) == loop.node + 1:
+        while len(path) > outside:
+            loop = path.pop()
+            if len(walk.types) == loop.node + 1:
                 self._drop_last(loop)
 
     def _drop_last(self, loop: Loop) -> None:
@@ -239,7 +241,8 @@ class _Walker:
 
     def _begin(self, node: int) -> Statement:
         self._indices.begin_statement()
-        return Statement(node, tuple(reversed(self._path)))
+        path = self._path
+        return Statement(node, tuple(reversed(path)), math.prod([loop.extent for loop in path]))
 
     def _finish(self, statement: Statement) -> None:
         index = len(self.walk.statements)
