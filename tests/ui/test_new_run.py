@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 from ui_fakes import FakeEngines, fake_services, screen_text, until
 
-from tuneassist.records import RunSettings
+from tuneassist.records import COST_MODELS, RunSettings
 from tuneassist.ui.app import TuneAssistApp
 from tuneassist.ui.screens.live import LiveScreen
 
@@ -96,7 +96,7 @@ async def test_the_command_is_copied_and_models_cycle(tmp_path: Path) -> None:
     app = TuneAssistApp(fake_services(tmp_path))
     async with app.run_test(size=(120, 24), notifications=True) as pilot:
         await open_form(app, pilot)
-        await pilot.press("m", "m", "c")
+        await pilot.press(*["m"] * COST_MODELS.index("xgb"), "c")
         await until(pilot, lambda: app.clipboard != "")
         assert app.clipboard == (
             "tuneassist --batch --workload resnet18.c2 --trials 256 --cost-model xgb --db /data/tune.sqlite"

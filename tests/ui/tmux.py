@@ -47,11 +47,9 @@ class Tmux:
 
     @property
     def exit_code(self) -> int | None:
-        """The program's exit code, or the negative signal that killed it, once it has ended."""
-        code, signal = self._tmux("display-message", "-p", "#{pane_dead_status},#{pane_dead_signal}").split(
-            ","
-        )
-        return int(code) if code else -int(signal) if signal else None
+        """The program's exit code once it has ended by itself."""
+        code = self._tmux("display-message", "-p", "#{pane_dead_status}")
+        return int(code) if code else None
 
     @property
     def cursor_line(self) -> int:
