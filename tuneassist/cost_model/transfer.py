@@ -35,9 +35,14 @@ class MeanRanker:
         }
         return {"kind": self.kind, **inner}
 
-    def correction(self, graphs: Sequence[Any]) -> Array:
+    def inputs(self, graphs: Sequence[Any]) -> list[Any]:
+        """Those of each part."""
+        return [part.inputs(graphs) for part in self.parts]
+
+    def correction(self, inputs: Sequence[Any]) -> Array:
         """Return (n,) what to add to the log of the analytic estimate."""
-        return np.asarray(np.mean([part.correction(graphs) for part in self.parts], axis=0))
+        parts = zip(self.parts, inputs, strict=True)
+        return np.asarray(np.mean([part.correction(own) for part, own in parts], axis=0))
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train each part for an equal share of the time."""
@@ -81,13 +86,18 @@ class TransferredRanker:
         """That of the base: what is learned in a run is not kept."""
         return self.base.architecture
 
-    def correction(self, graphs: Sequence[Any]) -> Array:
+    def inputs(self, graphs: Sequence[Any]) -> tuple[Any, Any]:
+        """The base's and the residual's."""
+        return self.base.inputs(graphs), self.residual.inputs(graphs)
+
+    def correction(self, inputs: tuple[Any, Any]) -> Array:
         """Return (n,) what to add to the log of the analytic estimate."""
-        return self.base.correction(graphs) + self.residual.correction(graphs)
+        of_base, of_residual = inputs
+        return self.base.correction(of_base) + self.residual.correction(of_residual)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train the residual on what the base leaves."""
-        known = examples.estimate + self.base.correction(examples.graphs)
+        known = examples.estimate + self.base.correction(self.base.inputs(examples.graphs))
         self.residual.fit(replace(examples, estimate=known), budget_secs=budget_secs)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
