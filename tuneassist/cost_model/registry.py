@@ -83,8 +83,10 @@ def _row_ranker(kind: str, seed: int, threads: int) -> Ranker:
     from tuneassist.cost_model import context_relation, per_store
     from tuneassist.cost_model.row_trees import RowRanker
 
-    columns = per_store.COLUMN_COUNT if kind == "per-store" else len(context_relation.COLUMNS)
-    return RowRanker(kind, columns, seed=_SEEDS * seed, threads=threads)
+    seed *= _SEEDS
+    if kind == "per-store":
+        return RowRanker(kind, per_store.COLUMN_COUNT, form="score", seed=seed, threads=threads)
+    return RowRanker(kind, len(context_relation.COLUMNS), form="log", seed=seed, threads=threads)
 
 
 def _maker(kind: str, seed: int, threads: int) -> Callable[[int], Ranker]:

@@ -2,15 +2,18 @@
 
 A candidate is one row (context relation) or several, one for each buffer stored to (per-store). As in
 MetaSchedule's XGB model, trees predict each row, a candidate's prediction is the sum over its rows, and a
-custom objective passes the error of the sum to all of them. Unlike there, the target is log time, as for
-every model here, and target and prediction are centred per workload: its level is learned apart.
+custom objective passes the error of the sum to all of them.
+
+Two forms. `score` is MetaSchedule's own: the target is the workload's best time over the candidate's, it is
+also the weight, and the parameters of the trees are those of `XGBModel`. `log` fits log time, target and
+prediction centred per workload, since its level is learned apart, as with every other model here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +24,17 @@ from tuneassist.cost_model.replay import Examples
 
 Array = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Objective = Callable[[npt.NDArray[Any], xgboost.DMatrix], tuple[Array, Array]]
 
+_LOG = {
+    "max_depth": 6, "eta": 0.1, "subsample": 0.8, "colsample_bynode": 0.3, "min_child_weight": 2, "lambda": 2,
+    "base_score": 0.0,
+}  # fmt: skip
+_SCORE = {"max_depth": 10, "eta": 0.2, "gamma": 0.001, "min_child_weight": 0}
+"""`XGBConfig` of MetaSchedule."""
+_ROUNDS = {"log": 100, "score": 200}
+_LEAST_SCORE = 0.01
+"""Sums of trees may be negative: below this score the order is kept, but log time hardly grows."""
 _FAILED_WEIGHT = 0.3
 """A failed trial's time is made up: it only has to come out slow."""
 
@@ -40,16 +53,16 @@ class RowTrees:
 
     Args:
         columns: Features in a row.
+        form: `log` or `score`, as the module says.
         threads: Threads that training and prediction may use.
     """
 
-    ROUNDS = 100
-
-    def __init__(self, columns: int, *, threads: int = 1) -> None:
+    def __init__(self, columns: int, *, form: Literal["log", "score"] = "log", threads: int = 1) -> None:
         self.columns = columns
+        self.form = form
         self._parameters: dict[str, Any] = {
-            "max_depth": 6, "eta": 0.1, "subsample": 0.8, "colsample_bynode": 0.3, "min_child_weight": 2,
-            "lambda": 2, "nthread": threads, "base_score": 0.0,
+            **(_LOG if form == "log" else _SCORE), "nthread": threads,
+            "disable_default_eval_metric": True,
         }  # fmt: skip
         self._restored: xgboost.Booster | None = None
         self._booster: xgboost.Booster | None = None
@@ -86,18 +99,10 @@ class RowTrees:
         values, owner = self._packed(candidates)
         if not len(values):
             return
-        rows = np.bincount(owner, minlength=len(candidates))[owner]
-        mass = np.maximum(np.bincount(group, weight), 1e-12)
-
-        def objective(predicted: npt.NDArray[Any], _: xgboost.DMatrix) -> tuple[Array, Array]:
-            error = np.bincount(owner, predicted, minlength=len(target)) - target
-            error -= (np.bincount(group, weight * error) / mass)[group]
-            # Rows of one candidate often fall into one leaf and move together, so a step counts once a row.
-            return (weight * error)[owner], weight[owner] * rows
-
+        gradients = _log_form if self.form == "log" else _score_form
         self._booster = xgboost.train(
-            {**self._parameters, "seed": seed, "disable_default_eval_metric": True},
-            xgboost.DMatrix(values), self.ROUNDS, obj=objective, xgb_model=self._restored,
+            {**self._parameters, "seed": seed}, xgboost.DMatrix(values), _ROUNDS[self.form],
+            obj=gradients(owner, group, target, weight), xgb_model=self._restored,
         )  # fmt: skip
 
     def predict(self, candidates: Sequence[Rows]) -> Array:
@@ -106,8 +111,11 @@ class RowTrees:
         values, owner = self._packed(candidates)
         if booster is None or not len(values):
             return np.zeros(len(candidates))
-        predicted = np.bincount(owner, booster.inplace_predict(values), minlength=len(candidates))
-        return np.asarray(predicted, dtype=np.float64)
+        total = np.bincount(owner, booster.inplace_predict(values), minlength=len(candidates))
+        if self.form == "log":
+            return np.asarray(total, dtype=np.float64)
+        above = np.maximum(total, _LEAST_SCORE)
+        return np.asarray(above - total - np.log(above), dtype=np.float64)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The trees as the bytes of XGBoost's own format."""
@@ -133,25 +141,56 @@ class RowTrees:
         return values, np.repeat(np.arange(len(candidates)), counts)
 
 
+def _log_form(owner: Ints, group: Ints, target: Array, weight: Array) -> Objective:
+    """Squared error of (n,) log times, centred per group."""
+    rows = np.bincount(owner, minlength=len(target))[owner]
+    mass = np.maximum(np.bincount(group, weight), 1e-12)
+
+    def objective(predicted: npt.NDArray[Any], _: xgboost.DMatrix) -> tuple[Array, Array]:
+        error = np.bincount(owner, predicted, minlength=len(target)) - target
+        error -= (np.bincount(group, weight * error) / mass)[group]
+        # Rows of one candidate often fall into one leaf and move together, so a step counts once a row.
+        return (weight * error)[owner], weight[owner] * rows
+
+    return objective
+
+
+def _score_form(owner: Ints, group: Ints, target: Array, weight: Array) -> Objective:
+    """Squared error of (n,) scores, the best time of the group over each, weighted by the score itself."""
+    best = np.full(group.max() + 1, np.inf)
+    np.minimum.at(best, group, target)
+    score = np.exp(best[group] - target)
+    importance = score * weight
+
+    def objective(predicted: npt.NDArray[Any], _: xgboost.DMatrix) -> tuple[Array, Array]:
+        error = np.bincount(owner, predicted, minlength=len(target)) - score
+        return (importance * error)[owner], importance[owner]
+
+    return objective
+
+
 class RowRanker:
     """`RowTrees` as the trainable part of a cost model; its `graphs` are `Rows`.
 
     Args:
         kind: `context-relation` or `per-store`.
         columns: Features in a row.
+        form: `log` or `score`, as the module says.
         seed: Decides what each tree sees.
         threads: Threads that training and prediction may use.
     """
 
-    def __init__(self, kind: str, columns: int, *, seed: int, threads: int = 1) -> None:
+    def __init__(
+        self, kind: str, columns: int, *, form: Literal["log", "score"], seed: int, threads: int = 1
+    ) -> None:
         self.kind = kind
         self._seed = seed
-        self._trees = RowTrees(columns, threads=threads)
+        self._trees = RowTrees(columns, form=form, threads=threads)
 
     @property
     def architecture(self) -> dict[str, int | float | str]:
         """What must be equal for weights to fit."""
-        return {"kind": self.kind, "columns": self._trees.columns}
+        return {"kind": self.kind, "columns": self._trees.columns, "form": self._trees.form}
 
     def inputs(self, graphs: Sequence[Any]) -> Sequence[Any]:
         """The rows as they are."""
