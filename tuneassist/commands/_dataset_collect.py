@@ -23,7 +23,8 @@ STANDARD = (
     "generic.matmul-512", "bert-base.query", "vit-b16.qkv", "bert-base.ffn1-gelu", "bert-base.scores",
     "bert-base.context", "generic.batch-matmul", "llama-7b.decode-q-proj",
     "mobilenet-v2.dw144", "mobilenet-v2.dw384", "efficientnet-b0.dw240-k5", "resnext50.group-conv1",
-    "mobilenet-v2.expand96", "resnet50.layer3.conv1", "conv2d:n=1,ci=64,h=56,w=56,co=64,k=3,s=1,p=1,layout=NHWC",
+    "mobilenet-v2.expand96", "resnet50.layer3.conv1",
+    "conv2d:n=1,ci=64,h=56,w=56,co=64,k=3,s=1,p=1,layout=NHWC",
     "bert-base.softmax", "bert-base.layer-norm", "generic.sum-columns", "resnet18.maxpool", "bert-base.gelu",
 )  # fmt: skip
 """Workloads that are collected where none are named: families and sizes as networks have them."""

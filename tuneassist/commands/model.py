@@ -8,6 +8,7 @@ from tuneassist.commands._group import LazySubgroup
 
 _SUBCOMMANDS = {
     "list": ("_model_list", "List the checkpoints that are known."),
+    "evaluate": ("_model_evaluate", "Judge models on held-out parts of a data set, and compare them."),
     "info": ("_model_info", "Show what a checkpoint is, and whether this version can use it."),
     "explain": ("_model_explain", "Show what each node of a trial's program adds to the predicted time."),
 }

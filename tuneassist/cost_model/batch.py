@@ -32,9 +32,18 @@ class GraphBatch:
     edge_weights: Tensor
     size: int
 
+    def to(self, device: torch.device) -> GraphBatch:
+        """The same on another device."""
+        if device == self.types.device:
+            return self
+        return replace(
+            self, types=self.types.to(device), features=self.features.to(device), graph=self.graph.to(device),
+            edges=self.edges.to(device), edge_weights=self.edge_weights.to(device),
+        )  # fmt: skip
+
     def mean_of(self, values: Tensor) -> Tensor:
         """(G, width) means over the nodes of each graph of (N, width) values."""
-        total = torch.zeros(self.size, values.shape[1]).index_add(0, self.graph, values)
+        total = torch.zeros(self.size, values.shape[1], device=values.device).index_add(0, self.graph, values)
         count = torch.bincount(self.graph, minlength=self.size).clamp(min=1)
         return total / count[:, None]
 

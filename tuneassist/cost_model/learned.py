@@ -23,13 +23,18 @@ class LearnedCostModel:
 
     Before any trial the level is that of the analytic estimate (cycles at `CLOCK_HZ`), then the mean
     over the workloads seen; a workload's own trials soon outweigh it.
+
+    Args:
+        ranker: The trainable part.
+        level: That of workloads of which nothing was measured, where it is known.
     """
 
-    def __init__(self, ranker: Ranker) -> None:
+    def __init__(self, ranker: Ranker, *, level: float | None = None) -> None:
         self._ranker = ranker
         self._replay = Replay()
         self._levels: dict[str, float] = {}
-        self._common = -float(np.log(CLOCK_HZ))
+        self._common = -float(np.log(CLOCK_HZ)) if level is None else level
+        self._pretrained = level is not None
 
     @property
     def kind(self) -> str:
@@ -79,13 +84,15 @@ class LearnedCostModel:
             ranker = {k.removeprefix("ranker."): v for k, v in state.items() if k.startswith("ranker.")}
             self._ranker.restore(ranker)
         self._common = level
+        self._pretrained = True
         self._set_levels()
 
     def _set_levels(self) -> None:
         residuals = {key: self._residuals(key) for key in self._replay.workloads}
         if not residuals:
             return
-        self._common = float(np.mean([np.mean(residual) for residual in residuals.values()]))
+        if not self._pretrained:
+            self._common = float(np.mean([np.mean(residual) for residual in residuals.values()]))
         for key, residual in residuals.items():
             total = residual.sum() + _PRIOR_TRIALS * self._common
             self._levels[key] = float(total / (len(residual) + _PRIOR_TRIALS))

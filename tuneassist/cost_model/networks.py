@@ -91,6 +91,8 @@ class AstNetwork(nn.Module):
         gated: A node's share counts by a gate that it decides on (Li et al., 2016, equation 7).
     """
 
+    used_kinds: Tensor
+
     def __init__(
         self,
         *,
@@ -103,8 +105,9 @@ class AstNetwork(nn.Module):
         gated: bool = False,
     ) -> None:
         super().__init__()
-        self.used_kinds = torch.tensor([float(kind in edge_kinds) for kind in EDGE_KINDS])
-        self.uses_all = bool(self.used_kinds.all())
+        used = torch.tensor([float(kind in edge_kinds) for kind in EDGE_KINDS])
+        self.register_buffer("used_kinds", used, persistent=False)
+        self.uses_all = bool(used.all())
         self.embedding = nn.Embedding(len(NODE_TYPES), EMBEDDING)
         self.register_buffer("mean", torch.zeros(len(COLUMNS)))
         self.register_buffer("scale", torch.full((len(COLUMNS),), 8.0))
@@ -122,6 +125,11 @@ class AstNetwork(nn.Module):
         # Before any training the estimate alone ranks.
         nn.init.zeros_(last.weight)
         nn.init.zeros_(last.bias)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.embedding.weight.device
 
     def standardise(self, features: Tensor) -> None:
         """Scale each column by what it is in these nodes, where it is not zero.
@@ -148,4 +156,5 @@ class AstNetwork(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Return (G,) corrections of log time; a lower one is a faster program than estimated."""
-        return torch.zeros(batch.size).index_add(0, batch.graph, self.node_scores(batch))
+        scores = self.node_scores(batch)
+        return torch.zeros(batch.size, device=scores.device).index_add(0, batch.graph, scores)

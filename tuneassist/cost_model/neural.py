@@ -14,7 +14,7 @@ from tuneassist.cost_model.features import COLUMNS
 from tuneassist.cost_model.graph import EDGE_KINDS, AstGraph
 from tuneassist.cost_model.networks import AstNetwork
 from tuneassist.cost_model.replay import Examples
-from tuneassist.cost_model.training import TrainingSettings, train
+from tuneassist.cost_model.training import TrainingSettings, Watch, train
 
 _CHUNK = 64
 """Graphs predicted at once: what fits the caches."""
@@ -67,6 +67,8 @@ class NetworkRanker:
         self._training = training or TrainingSettings()
         self._seed = seed
         self._fits = 0
+        self.watch: Watch | None = None
+        """Follows trainings, if set."""
         self._scaled = False
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -90,7 +92,7 @@ class NetworkRanker:
     def correction(self, inputs: Sequence[GraphBatch]) -> npt.NDArray[np.float64]:
         """Return (n,) what to add to the log of the analytic estimate."""
         with torch.inference_mode():
-            parts = [self.network(batch).numpy() for batch in inputs]
+            parts = [self.network(batch.to(self.network.device)).cpu().numpy() for batch in inputs]
         return np.concatenate([np.zeros(0), *parts])
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
@@ -105,11 +107,14 @@ class NetworkRanker:
             self._training,
             budget_secs=budget_secs,
             seed=self._seed + 7919 * self._fits,
+            watch=self.watch,
         )
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The weights as plain arrays."""
-        return {name: value.detach().numpy().copy() for name, value in self.network.state_dict().items()}
+        return {
+            name: value.detach().cpu().numpy().copy() for name, value in self.network.state_dict().items()
+        }
 
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take over what `state` gave; KeyError or ValueError if it does not fit."""

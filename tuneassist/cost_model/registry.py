@@ -71,7 +71,7 @@ def module_rows(kind: str, mods: Sequence[IRModule], target: Target, *, threads:
 
 def _ranker(kind: str, seed: int, threads: int) -> Ranker:
     if kind in MODULE_KINDS:
-        return _row_ranker(kind, seed, threads)
+        return row_ranker(kind, seed, threads)
     from tuneassist.cost_model.stack import StackedRanker
 
     parts = ("gcn", "tree") if kind == "ensemble" else (kind,)
@@ -79,7 +79,8 @@ def _ranker(kind: str, seed: int, threads: int) -> Ranker:
     return StackedRanker(kind, makers, copies=COPIES)
 
 
-def _row_ranker(kind: str, seed: int, threads: int) -> Ranker:
+def row_ranker(kind: str, seed: int, threads: int) -> Ranker:
+    """A baseline's ranker, which sees `Rows`."""
     from tuneassist.cost_model import context_relation, per_store
     from tuneassist.cost_model.row_trees import RowRanker
 

@@ -206,7 +206,8 @@ class RowRanker:
             return
         rows: list[Any] = list(examples.graphs)
         weight = examples.weight * np.where(examples.failed, _FAILED_WEIGHT, 1.0)
-        self._trees.fit(rows, examples.workload, examples.target, seed=self._seed, weights=weight)
+        left = examples.target - examples.estimate
+        self._trees.fit(rows, examples.workload, left, seed=self._seed, weights=weight)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The trees as plain arrays."""

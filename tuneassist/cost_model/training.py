@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class TrainingSettings:
 
     max_steps: int = 25
     """Steps at most, however much time is left: more of them overfit few trials."""
+    epochs: int | None = None
+    """Passes over all examples, instead of `max_steps`."""
     batch_size: int = 64
     learning_rate: float = 1e-3
     weight_decay: float = 0.1
@@ -37,43 +40,85 @@ class TrainingSettings:
     """The ranking loss is softplus of this times the difference in log time, the wrong way round."""
     clip: float = 1.0
 
+    def steps(self, examples: int) -> int:
+        """How many steps that is for so many examples."""
+        return self.max_steps if self.epochs is None else self.epochs * -(-examples // self.batch_size)
+
+
+class Watch(Protocol):
+    """Follows a training from epoch to epoch."""
+
+    def begin(self, network: AstNetwork, optimizer: torch.optim.Optimizer) -> int:
+        """Told once, before the first step; returns how many epochs are done already (on resuming)."""
+        ...
+
+    def epoch(self, number: int, loss: float) -> bool:
+        """Told after epoch `number` (1, 2, ...) and its mean loss; returns whether to stop."""
+        ...
+
 
 def train(
-    network: AstNetwork, examples: Examples, settings: TrainingSettings, *, budget_secs: float, seed: int
+    network: AstNetwork,
+    examples: Examples,
+    settings: TrainingSettings,
+    *,
+    budget_secs: float,
+    seed: int,
+    watch: Watch | None = None,
 ) -> int:
     """Train in place for at most the time given, and return the steps taken.
 
     The learning rate falls to zero over the steps, or over the time where that is shorter. With enough
-    time the result depends on the seed alone.
+    time the result depends on the seed alone, whether it was interrupted and resumed or not.
     """
     count = len(examples.graphs)
     if count < 2 or budget_secs <= 0:
         return 0
-    random = np.random.default_rng(seed)
+    total = settings.steps(count)
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
-    start, steps, order = time.perf_counter(), 0, list[Indices]()
-    network.train()
+    epoch = watch.begin(network, optimizer) if watch is not None else 0
+    start, taken = time.perf_counter(), 0
+    steps = epoch * -(-count // settings.batch_size)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        while steps < settings.max_steps:
-            spent = time.perf_counter() - start
-            if steps and spent * (steps + 1) / steps > budget_secs:
+        while steps < total:
+            # Seeded by epoch, so that a resumed training goes on as it would have.
+            torch.manual_seed(seed + 7919 * epoch)
+            losses = []
+            network.train()
+            for chosen in batches(
+                examples.workload, settings.batch_size, np.random.default_rng([seed, epoch])
+            ):
+                spent = time.perf_counter() - start
+                if steps == total or (taken and spent * (taken + 1) / taken > budget_secs):
+                    network.eval()
+                    return taken
+                left = 1.0 - max(steps / total, spent / budget_secs)
+                for group in optimizer.param_groups:
+                    group["lr"] = settings.learning_rate * min(1.0, 2 * left)
+                loss = _loss(network, examples, chosen, settings)
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
+                optimizer.step()
+                losses.append(float(loss))
+                steps, taken = steps + 1, taken + 1
+            network.eval()
+            epoch += 1
+            if watch is not None and watch.epoch(epoch, float(np.mean(losses))):
                 break
-            left = 1.0 - max(steps / settings.max_steps, spent / budget_secs)
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * min(1.0, 2 * left)
-            if not order:
-                order = batches(examples.workload, settings.batch_size, random)
-            loss = _loss(network, examples, order.pop(), settings)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
-            optimizer.step()
-            steps += 1
-    network.eval()
-    return steps
+    return taken
+
+
+def held_out_loss(network: AstNetwork, examples: Examples, settings: TrainingSettings) -> float:
+    """The same loss on examples that are not trained on, without dropout."""
+    with torch.inference_mode():
+        losses = [
+            (len(chosen), float(_loss(network, examples, chosen, settings)))
+            for chosen in batches(examples.workload, 4 * settings.batch_size, np.random.default_rng(0))
+        ]
+    return sum(size * loss for size, loss in losses) / sum(size for size, _ in losses)
 
 
 def batches(workload: Indices, size: int, random: np.random.Generator) -> list[Indices]:
@@ -95,12 +140,13 @@ def batches(workload: Indices, size: int, random: np.random.Generator) -> list[I
 
 
 def _loss(network: AstNetwork, examples: Examples, chosen: Indices, settings: TrainingSettings) -> Tensor:
-    correction = network(collate([examples.graphs[i] for i in chosen]))
-    predicted = correction + torch.from_numpy(examples.estimate[chosen]).float()
-    target = torch.from_numpy(examples.target[chosen]).float()
-    weight = torch.from_numpy(examples.weight[chosen]).float()
-    ran = torch.from_numpy(~examples.failed[chosen])
-    workload = torch.from_numpy(examples.workload[chosen])
+    device = network.device
+    correction = network(collate([examples.graphs[i] for i in chosen]).to(device))
+    predicted = correction + torch.from_numpy(examples.estimate[chosen]).float().to(device)
+    target = torch.from_numpy(examples.target[chosen]).float().to(device)
+    weight = torch.from_numpy(examples.weight[chosen]).float().to(device)
+    ran = torch.from_numpy(~examples.failed[chosen]).to(device)
+    workload = torch.from_numpy(examples.workload[chosen]).to(device)
     regression = _regression(predicted, target, weight * ran, workload)
     return regression + settings.rank_weight * _ranking(
         predicted, target, weight, workload, settings.sharpness
@@ -117,8 +163,8 @@ def _regression(predicted: Tensor, target: Tensor, weight: Tensor, workload: Ten
 
 def _centred(values: Tensor, weight: Tensor, workload: Tensor) -> Tensor:
     count = int(workload.max()) + 1
-    total = torch.zeros(count).index_add(0, workload, weight * values)
-    mass = torch.zeros(count).index_add(0, workload, weight)
+    total = torch.zeros(count, device=values.device).index_add(0, workload, weight * values)
+    mass = torch.zeros(count, device=values.device).index_add(0, workload, weight)
     return values - (total / mass.clamp(min=1e-6))[workload]
 
 

@@ -15,7 +15,7 @@ from tuneassist.cost_model.replay import Examples
 
 _FAILED_WEIGHT = 0.3
 """A failed trial's time is made up: it only has to come out slow."""
-_ROUNDS = 120
+ROUNDS = 120
 
 
 class TreeRanker:
@@ -24,11 +24,13 @@ class TreeRanker:
     Args:
         seed: Decides what each tree sees.
         threads: Threads that training and prediction may use.
+        rounds: Trees that a fit grows.
     """
 
     kind = "tree"
 
-    def __init__(self, *, seed: int, threads: int = 1) -> None:
+    def __init__(self, *, seed: int, threads: int = 1, rounds: int = ROUNDS) -> None:
+        self._rounds = rounds
         self._parameters = {
             "max_depth": 6, "eta": 0.08, "subsample": 0.8, "colsample_bynode": 0.3, "min_child_weight": 2,
             "lambda": 2, "nthread": threads, "seed": seed, "base_score": 0.0,
@@ -61,7 +63,7 @@ class TreeRanker:
         residual = examples.centred(examples.target - examples.estimate - _predict(self._restored, pooled))
         weight = examples.weight * np.where(examples.failed, _FAILED_WEIGHT, 1.0)
         data = xgboost.DMatrix(pooled, residual, weight=weight)
-        self._booster = xgboost.train(self._parameters, data, _ROUNDS)
+        self._booster = xgboost.train(self._parameters, data, self._rounds)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The trees as the bytes of XGBoost's own format."""

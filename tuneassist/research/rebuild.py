@@ -19,6 +19,7 @@ class Work:
     """`GRAPHS`, or a baseline kind."""
     name: str
     op: str
+    machine: str
     key: str
     mod_json: str
     target_json: str

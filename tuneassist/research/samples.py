@@ -48,6 +48,7 @@ class WorkloadSamples:
         seen: n of what a model sees: an `AstGraph`, or `Rows` for the baselines.
         secs: (n,) median seconds; nan for a failed trial.
         source: (n,) `random`, `stratified`, `search`, ...
+        machine: Name of the machine that measured.
     """
 
     name: str
@@ -56,6 +57,7 @@ class WorkloadSamples:
     seen: tuple[Any, ...]
     secs: npt.NDArray[np.float64]
     source: tuple[str, ...]
+    machine: str
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
@@ -145,7 +147,7 @@ def _joined(path: str, sha256: str, works: Sequence[Work], rebuilt: Sequence[Reb
         samples = WorkloadSamples(
             work.name, work.op, work.key, tuple(made.seen[i] for i in usable),
             np.array([work.secs[i] for i in usable], dtype=np.float64),
-            tuple(work.sources[i] for i in usable),
+            tuple(work.sources[i] for i in usable), work.machine,
         )  # fmt: skip
         valid = int(samples.valid.sum())
         if valid < LEAST_VALID or np.ptp(samples.secs[samples.valid]) == 0:
@@ -179,11 +181,12 @@ def _works(database: Path, what: str) -> list[Work]:
     try:
         groups = conn.execute(
             "SELECT DISTINCT workloads.id, workloads.name, workloads.op, workloads.hash, workloads.mod_json,"
-            " runs.target_id, runs.machine_id, targets.json AS target,"
+            " runs.target_id, runs.machine_id, targets.json AS target, machines.hostname AS machine,"
             " (SELECT value_json FROM machine_facts WHERE machine_id = runs.machine_id AND name = 'hardware')"
             " AS hardware"
             " FROM tasks JOIN workloads ON workloads.id = tasks.workload_id"
             " JOIN runs ON runs.id = tasks.run_id JOIN targets ON targets.id = runs.target_id"
+            " JOIN machines ON machines.id = runs.machine_id"
             " WHERE tasks.trial_count > 0 ORDER BY workloads.id, runs.target_id, runs.machine_id"
         ).fetchall()
         return [_work(conn, group, what) for group in groups]
@@ -200,7 +203,7 @@ def _work(conn: sqlite3.Connection, group: sqlite3.Row, what: str) -> Work:
         (group["id"], group["target_id"], group["machine_id"]),
     ).fetchall()
     return Work(
-        what=what, name=group["name"], op=group["op"],
+        what=what, name=group["name"], op=group["op"], machine=group["machine"],
         key=f"{group['hash']}/{group['target_id']}/{group['machine_id']}",
         mod_json=group["mod_json"], target_json=group["target"], hardware_json=group["hardware"],
         traces=tuple(row["trace_json"] for row in trials),
