@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from tuneassist.cost_model.base import Array, Ranker
 from tuneassist.cost_model.replay import Examples
+from tuneassist.cost_model.stack import StackedRanker
+from tuneassist.cost_model.transfer import MeanRanker, TransferredRanker
 from tuneassist.errors import UsageError
 
 BASES = ("gnn", "gcn", "mlp", "tree", "context-relation", "per-store", "estimate", "random")
@@ -33,9 +35,13 @@ class FixedRanker:
         """What must be equal for weights to fit."""
         return {"kind": self.kind}
 
-    def correction(self, graphs: Sequence[Any]) -> Array:
+    def inputs(self, graphs: Sequence[Any]) -> int:
+        """How many there are."""
+        return len(graphs)
+
+    def correction(self, inputs: int) -> Array:
         """Return (n,) zeros, or noise that drowns the estimate."""
-        return np.zeros(len(graphs)) if self.kind == "estimate" else 1e3 * self._random.random(len(graphs))
+        return np.zeros(inputs) if self.kind == "estimate" else 1e3 * self._random.random(inputs)
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Learn nothing."""
@@ -74,8 +80,6 @@ def base_ranker(
 
         return TreeRanker(seed=seed, threads=threads, rounds=_TREES)
     if kind == "gnn":
-        from tuneassist.cost_model.transfer import MeanRanker
-
         parts = (
             _network(kind, seed, threads, epochs, network),
             base_ranker("tree", seed=seed, threads=threads),
@@ -99,16 +103,9 @@ def _network(kind: str, seed: int, threads: int, epochs: int, fields: dict[str, 
     )
 
 
-def transferable(kind: str, *, seed: int = 0, threads: int = 1) -> Any:
-    """A base of that kind, untrained as yet, with what learns on top of it within a run.
-
-    Returns:
-        A `TransferredRanker`.
-    """
-    from tuneassist.cost_model.stack import StackedRanker
-    from tuneassist.cost_model.transfer import TransferredRanker
-
-    base = base_ranker(kind, seed=seed, threads=threads)
+def transferable(kind: str, *, seed: int = 0, threads: int = 1, epochs: int = EPOCHS) -> TransferredRanker:
+    """A base of that kind, untrained as yet, with what learns on top of it within a run."""
+    base = base_ranker(kind, seed=seed, threads=threads, epochs=epochs)
     return TransferredRanker(base, StackedRanker(kind, [residual_maker(kind, seed, threads)], copies=COPIES))
 
 

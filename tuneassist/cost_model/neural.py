@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -69,11 +69,18 @@ class NetworkRanker:
         self._fits = 0
         self.watch: Watch | None = None
         """Follows trainings, if set."""
+        self.finish: Callable[[], None] = lambda: None
+        """Called after each training."""
         self._scaled = False
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.network = AstNetwork(**asdict(self._settings))
         self.network.eval()
+
+    @property
+    def training(self) -> TrainingSettings:
+        """How it is trained."""
+        return self._training
 
     @property
     def architecture(self) -> dict[str, int | float | str]:
@@ -109,6 +116,7 @@ class NetworkRanker:
             seed=self._seed + 7919 * self._fits,
             watch=self.watch,
         )
+        self.finish()
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The weights as plain arrays."""

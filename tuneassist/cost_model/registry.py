@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tuneassist.cost_model.row_trees import Rows
     from tuneassist.tvm_api import IRModule, Target
 
-KINDS = ("gcn", "mlp", "tree", "ensemble")
+KINDS = ("gnn", "gcn", "mlp", "tree", "ensemble")
 """Models that see an `AstGraph` of each candidate."""
 MODULE_KINDS = ("context-relation", "per-store")
 """Baselines that see `Rows` of each candidate, which `module_rows` extracts."""
@@ -53,7 +53,13 @@ def create_cost_model(kind: str, *, seed: int = 0, threads: int = 1) -> CostMode
             f"The checkpoint {kind} holds a model of kind {named!r}, which this version does not know.",
             remedy=f"Known kinds: {', '.join(known)}.",
         )
-    model = LearnedCostModel(_ranker(named, seed, min(threads, 1)))
+    if checkpoint.header(kind)["architecture"].get("transferred"):
+        from tuneassist.cost_model.bases import transferable
+
+        ranker: Ranker = transferable(named, seed=seed, threads=min(threads, 1))
+    else:
+        ranker = _ranker(named, seed, min(threads, 1))
+    model = LearnedCostModel(ranker)
     model.load(kind)
     return model
 
@@ -74,7 +80,7 @@ def _ranker(kind: str, seed: int, threads: int) -> Ranker:
         return row_ranker(kind, seed, threads)
     from tuneassist.cost_model.stack import StackedRanker
 
-    parts = ("gcn", "tree") if kind == "ensemble" else (kind,)
+    parts = {"ensemble": ("gcn", "tree"), "gnn": ("gnn", "tree")}.get(kind, (kind,))
     makers = [_maker(part, seed, threads) for part in parts]
     return StackedRanker(kind, makers, copies=COPIES)
 

@@ -75,6 +75,8 @@ class TransferredRanker:
     def __init__(self, base: Ranker, residual: Ranker) -> None:
         self.base = base
         self.residual = residual
+        self._said: dict[int, tuple[Any, float]] = {}
+        """What the base says of trials: it does not change, and each fit asks again."""
 
     @property
     def kind(self) -> str:
@@ -84,7 +86,7 @@ class TransferredRanker:
     @property
     def architecture(self) -> dict[str, int | float | str]:
         """That of the base: what is learned in a run is not kept."""
-        return self.base.architecture
+        return {**self.base.architecture, "transferred": 1}
 
     def inputs(self, graphs: Sequence[Any]) -> tuple[Any, Any]:
         """The base's and the residual's."""
@@ -97,8 +99,11 @@ class TransferredRanker:
 
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train the residual on what the base leaves."""
-        known = examples.estimate + self.base.correction(self.base.inputs(examples.graphs))
-        self.residual.fit(replace(examples, estimate=known), budget_secs=budget_secs)
+        new = [graph for graph in examples.graphs if id(graph) not in self._said]
+        for graph, said in zip(new, self.base.correction(self.base.inputs(new)), strict=True):
+            self._said[id(graph)] = (graph, float(said))
+        known = np.array([self._said[id(graph)][1] for graph in examples.graphs])
+        self.residual.fit(replace(examples, estimate=examples.estimate + known), budget_secs=budget_secs)
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The base's weights."""
@@ -107,3 +112,4 @@ class TransferredRanker:
     def restore(self, state: dict[str, npt.NDArray[np.generic]]) -> None:
         """Take over what `state` gave; KeyError or ValueError if it does not fit."""
         self.base.restore(state)
+        self._said.clear()

@@ -84,7 +84,7 @@ def judge(
     """
     replay = _replay(fold.train)
     base.fit(replay.examples(), budget_secs=NO_LIMIT_SECS)
-    level = _common_level(base, fold.train)
+    level = common_level(base, fold.train)
     scores = []
     for workload in fold.test:
         order = np.random.default_rng([seed, len(workload.secs)]).permutation(len(workload.secs))
@@ -112,13 +112,15 @@ def _predict(
     return model.predict(left.key, left.seen).secs
 
 
-def _common_level(base: Ranker, workloads: Sequence[WorkloadSamples]) -> float:
+def common_level(base: Ranker, workloads: Sequence[WorkloadSamples]) -> float:
     """What to add to the log times of a workload that nothing was measured of."""
     levels = []
     for workload in workloads:
         valid = workload.measured()
         estimate = np.array([seen.log_estimate for seen in valid.seen])
-        levels.append(float(np.mean(np.log(valid.secs) - estimate - base.correction(valid.seen))))
+        levels.append(
+            float(np.mean(np.log(valid.secs) - estimate - base.correction(base.inputs(valid.seen))))
+        )
     return float(np.mean(levels))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 
 from tuneassist.config import assets_path
 from tuneassist.errors import UsageError
+from tuneassist.storage.faults import store_faults
+from tuneassist.storage.sqlite import SqliteStore
 
 PRETRAINED = "pretrained"
 """Names the checkpoint that came with the installation."""
@@ -88,3 +91,20 @@ def _object(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def add_model(
+    store: SqliteStore, *, kind: str, path: str, sha256: str, trained_on: str, metrics: Mapping[str, Any]
+) -> None:
+    """Note a checkpoint; one of the same path is replaced.
+
+    Raises:
+        StoreError: The file can't be written.
+    """
+    with store_faults(store.path), store.connection as conn:
+        conn.execute("DELETE FROM cost_models WHERE path = ?", (path,))
+        conn.execute(
+            "INSERT INTO cost_models (kind, path, sha256, trained_on, metrics_json, created_at)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (kind, path, sha256, trained_on, json.dumps(metrics), time.time()),
+        )
