@@ -35,7 +35,7 @@ class RunStatus(StrEnum):
     FAILED = "failed"
 
 
-COST_MODELS = ("gcn", "mlp", "context-relation", "per-store", "xgb", "random")
+COST_MODELS = ("gnn", "gcn", "mlp", "tree", "ensemble", "context-relation", "per-store", "xgb", "random")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,10 @@ class RunSettings:
     time_budget_secs: float | None = None
     patience: int | None = None
     """Stop a task after this many trials without a better one; None: never."""
-    cost_model: str = "gcn"
+    cost_model: str = "gnn"
     """One of `COST_MODELS`, or the path of a checkpoint."""
+    pretrained: bool = True
+    """Start from the shipped weights, where there are some of that kind."""
     seed: int = 0
     cores: tuple[int, ...] | None = None
     """CPU ids to compile and measure on; None: all that this process may use."""

@@ -86,7 +86,7 @@ def _show(error: TuneAssistError) -> None:
 )
 @click.option(
     "--cost-model", metavar="MODEL",
-    help=f"{', '.join(COST_MODELS)}, or the path of a checkpoint. [default: gcn]",
+    help=f"{', '.join(COST_MODELS)}, or the path of a checkpoint. [default: gnn]",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(min=0, max=2**31 - 1), help="Decides every random choice. [default: 0]"
@@ -100,6 +100,7 @@ def _show(error: TuneAssistError) -> None:
     help="Repeats of a measurement; the median counts. [default: 3]",
 )
 @click.option("--flush-cache", is_flag=True, help="Evict the caches before every repeat.")
+@click.option("--from-scratch", is_flag=True, help="Don't start from the pretrained cost model.")
 @click.option("--no-history", is_flag=True, help="Don't start from what earlier runs measured.")
 @click.option("--resume", type=int, metavar="RUN", help="Continue a run that ended or was interrupted.")
 @click.option("--attach", type=int, metavar="RUN", help="Follow a run that another process works on.")

@@ -59,6 +59,10 @@ class CostModel(Protocol):
         """
         ...
 
+    def trials(self, workload_hash: str) -> tuple[list[AstGraph], Array]:
+        """What was taken in of a workload: n graphs and (n,) seconds, nan where failed."""
+        ...
+
     def save(self, path: str | Path) -> None:
         """Write the weights, and nothing of the trials."""
         ...

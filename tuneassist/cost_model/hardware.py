@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+HARDWARE_FACT = "hardware"
+"""Name under which the store keeps a machine's `Hardware`."""
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPUINFO = Path("/proc/cpuinfo")
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

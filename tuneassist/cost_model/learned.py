@@ -64,6 +64,10 @@ class LearnedCostModel:
         """What is added to the ranker's log time to give the natural log of seconds."""
         return self._levels.get(workload_hash, self._common)
 
+    def trials(self, workload_hash: str) -> tuple[list[AstGraph], Array]:
+        """What was taken in of a workload: n graphs and (n,) seconds, nan where failed."""
+        return self._replay.trials(workload_hash)
+
     def save(self, path: str | Path) -> None:
         """Write the weights, and nothing of the trials."""
         state: dict[str, npt.NDArray[np.generic]] = {

@@ -82,12 +82,16 @@ class Replay:
         trials.graphs.extend(graphs)
         trials.secs.extend(values.tolist())
 
+    def trials(self, workload_hash: str) -> tuple[list[AstGraph], Array]:
+        """All trials of a workload: n graphs and (n,) seconds, nan where failed."""
+        trials = self._seen.get(workload_hash, _Trials())
+        return list(trials.graphs), np.array(trials.secs, dtype=np.float64)
+
     def measured(self, workload_hash: str) -> tuple[list[AstGraph], Array]:
         """The successful trials of a workload: n graphs and (n,) seconds."""
-        trials = self._seen.get(workload_hash, _Trials())
-        secs = np.array(trials.secs, dtype=np.float64)
+        graphs, secs = self.trials(workload_hash)
         known = np.isfinite(secs)
-        return [g for g, ok in zip(trials.graphs, known, strict=True) if ok], secs[known]
+        return [g for g, ok in zip(graphs, known, strict=True) if ok], secs[known]
 
     @property
     def workloads(self) -> list[str]:

@@ -21,7 +21,7 @@ from tuneassist.processes import die_with_parent
 from tuneassist.records import TargetInfo
 from tuneassist.targets.resolve import examine_target
 from tuneassist.tuning.guides import GraphGuide
-from tuneassist.tuning.loader import ModelLoader
+from tuneassist.tuning.loader import ModelLoader, shipped_weights
 from tuneassist.tuning.model_run import Workload, load_workloads
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tuning.search import Candidate, SpaceError, TaskSearch
@@ -58,8 +58,9 @@ def dry_run(
     notes = [f"Not measured: {examined.problem.message}"] if examined.problem else []
     load_tensor_intrinsics(info.kind)
     threads = len(os.sched_getaffinity(0))
-    model = ModelLoader(cost_model, seed=seed, threads=threads)
-    if not model.pretrained and not Path(cost_model).is_file():
+    weights = shipped_weights(cost_model, info.kind)
+    model = ModelLoader(cost_model, seed=seed, threads=threads, checkpoint=weights)
+    if not model.pretrained:
         notes.append("No pretrained model: the analytic estimate of the CPU's work ranks the candidates.")
     tasks = []
     with new_folder(output, force=False, holds=FILES) as part:

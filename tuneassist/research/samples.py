@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from tuneassist.cost_model.hardware import HARDWARE_FACT
 from tuneassist.errors import UsageError
 from tuneassist.records import TrialStatus
 from tuneassist.research import cache
@@ -182,12 +183,13 @@ def _works(database: Path, what: str) -> list[Work]:
         groups = conn.execute(
             "SELECT DISTINCT workloads.id, workloads.name, workloads.op, workloads.hash, workloads.mod_json,"
             " runs.target_id, runs.machine_id, targets.json AS target, machines.hostname AS machine,"
-            " (SELECT value_json FROM machine_facts WHERE machine_id = runs.machine_id AND name = 'hardware')"
+            " (SELECT value_json FROM machine_facts WHERE machine_id = runs.machine_id AND name = ?)"
             " AS hardware"
             " FROM tasks JOIN workloads ON workloads.id = tasks.workload_id"
             " JOIN runs ON runs.id = tasks.run_id JOIN targets ON targets.id = runs.target_id"
             " JOIN machines ON machines.id = runs.machine_id"
-            " WHERE tasks.trial_count > 0 ORDER BY workloads.id, runs.target_id, runs.machine_id"
+            " WHERE tasks.trial_count > 0 ORDER BY workloads.id, runs.target_id, runs.machine_id",
+            (HARDWARE_FACT,),
         ).fetchall()
         return [_work(conn, group, what) for group in groups]
     finally:

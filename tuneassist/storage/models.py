@@ -48,6 +48,12 @@ def packaged_models() -> list[ModelRow]:
     return [described(path) for path in sorted(assets_path().glob("*.pt"))]
 
 
+def packaged_checkpoint(kind: str) -> Path | None:
+    """The checkpoint of that kind in the installation's assets, if there is one."""
+    found = [Path(row.path) for row in packaged_models() if row.kind == kind]
+    return found[0] if found else None
+
+
 def checkpoint_path(name: str) -> Path:
     """The file of a checkpoint named by its path, or `pretrained`.
 

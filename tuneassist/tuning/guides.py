@@ -14,7 +14,7 @@ import numpy as np
 
 from tuneassist.cost_model.base import CostModel
 from tuneassist.cost_model.graph import extract_batch
-from tuneassist.cost_model.registry import MODULE_KINDS, module_rows
+from tuneassist.cost_model.registry import MODULE_KINDS, create_cost_model, module_rows
 from tuneassist.tuning.phases import PhaseClock
 from tuneassist.tvm_api import Schedule, Target, derived_object, ms
 
@@ -25,6 +25,15 @@ class Guide(Protocol):
     @property
     def informed(self) -> bool:
         """Whether its scores are better than chance: whether to search under it."""
+        ...
+
+    @property
+    def transferred(self) -> bool:
+        """Whether it stands on what was learned before this run; `learn_alone` ends that."""
+        ...
+
+    def learn_alone(self, *, budget_secs: float) -> None:
+        """Give up what was learned before this run."""
         ...
 
     def for_search(self) -> Any:
@@ -105,10 +114,24 @@ class GraphGuide:
         self._cores = cores
         self._clock = clock
         self._learned = 0
+        self._own: CostModel | None = None
 
     @property
     def informed(self) -> bool:
         return self._learned > 0 or self._loader.pretrained
+
+    @property
+    def transferred(self) -> bool:
+        """Whether it still stands on what was learned before this run."""
+        return self._loader.pretrained and self._own is None
+
+    def learn_alone(self, *, budget_secs: float) -> None:
+        """Give up what was learned before this run: train a new model on this task's trials alone."""
+        before = self._loader.get()
+        graphs, secs = before.trials(self._workload_hash)
+        self._own = create_cost_model("ensemble")
+        with self._clock.phase("train"):
+            self._own.update(self._workload_hash, graphs, secs, budget_secs=budget_secs)
 
     def for_search(self) -> Any:
         return _GraphSearchModel(self)
@@ -116,12 +139,15 @@ class GraphGuide:
     def prior(self, schedules: Sequence[Schedule]) -> np.ndarray | None:
         if self._loader.kind in MODULE_KINDS:
             return None  # A baseline goes without our analytic estimate.
+        if self._loader.pretrained:
+            with self._clock.phase("predict"):
+                return -self._model().predict(self._workload_hash, self._graphs(schedules)).score
         return np.array([graph.log_estimate for graph in self._graphs(schedules)])
 
     def fitness(self, schedules: Sequence[Schedule]) -> np.ndarray:
         """Predicted throughput relative to the fastest of these: the weights by which evolution samples."""
         with self._clock.phase("predict"):
-            model = self._loader.get()
+            model = self._model()
             secs = model.predict(self._workload_hash, self._seen(model, schedules)).secs
         return np.asarray(np.min(secs) / secs, dtype=np.float64)
 
@@ -129,7 +155,7 @@ class GraphGuide:
         if not schedules:
             return [], []
         with self._clock.phase("predict"):
-            model = self._loader.get()
+            model = self._model()
             if model.kind in MODULE_KINDS and not self.informed:
                 return [None] * len(schedules), [None] * len(schedules)
             prediction = model.predict(self._workload_hash, self._seen(model, schedules))
@@ -142,9 +168,12 @@ class GraphGuide:
             return
         with self._clock.phase("train"):
             values = np.array([np.nan if value is None else value for value in secs])
-            model = self._loader.get()
+            model = self._model()
             model.update(self._workload_hash, self._seen(model, schedules), values, budget_secs=budget_secs)
         self._learned += int(np.isfinite(values).sum())
+
+    def _model(self) -> CostModel:
+        return self._own or self._loader.get()
 
     def _seen(self, model: CostModel, schedules: Sequence[Schedule]) -> list[Any]:
         """What the model sees of each schedule."""
@@ -176,6 +205,13 @@ class StockGuide:
     @property
     def informed(self) -> bool:
         return True
+
+    @property
+    def transferred(self) -> bool:
+        return False
+
+    def learn_alone(self, *, budget_secs: float) -> None:
+        """Nothing: it knows nothing else."""
 
     def for_search(self) -> Any:
         return self._model

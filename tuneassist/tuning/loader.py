@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from tuneassist.cost_model.base import CostModel
 from tuneassist.errors import TuneAssistError
+from tuneassist.storage.models import packaged_checkpoint
+
+
+def shipped_weights(kind: str, target_kind: str, *, wanted: bool = True) -> Path | None:
+    """The checkpoint that came with the installation, if it knows such targets: it saw only CPUs."""
+    return packaged_checkpoint(kind) if wanted and target_kind == "llvm" else None
 
 
 class ModelLoader:
@@ -17,10 +24,12 @@ class ModelLoader:
         kind: One of the kinds of `cost_model/registry.py`, or the path of a checkpoint.
         seed: Decides the first weights.
         threads: Threads that torch may use.
+        checkpoint: Pretrained weights of that kind, which the model starts from.
     """
 
-    def __init__(self, kind: str, *, seed: int, threads: int) -> None:
+    def __init__(self, kind: str, *, seed: int, threads: int, checkpoint: Path | None = None) -> None:
         self._kind = kind
+        self._checkpoint = checkpoint if checkpoint is not None or not Path(kind).is_file() else Path(kind)
         self._seed = seed
         self._threads = threads
         self._model: CostModel | None = None
@@ -35,7 +44,7 @@ class ModelLoader:
     @property
     def pretrained(self) -> bool:
         """Whether the model knows something before the first trial."""
-        return False
+        return self._checkpoint is not None
 
     def start(self) -> None:
         """Begin to load; does nothing the second time."""
@@ -61,7 +70,8 @@ class ModelLoader:
         try:
             from tuneassist.cost_model.registry import create_cost_model
 
-            self._model = create_cost_model(self._kind, seed=self._seed, threads=self._threads)
+            named = self._kind if self._checkpoint is None else str(self._checkpoint)
+            self._model = create_cost_model(named, seed=self._seed, threads=self._threads)
         except (TuneAssistError, ImportError, OSError) as error:
             # Raised where the model is first needed: in the thread nobody would see it.
             self._error = error

@@ -30,7 +30,16 @@ _TRAIN_SHARE = 0.06
 """Share of the time so far that training may have taken."""
 _SEARCH_SHARE = 0.15
 """Time for a guided search, as a share of what building and measuring the last round took."""
+_ENOUGH_PAIRS = 32
 _BASELINE_TIMEOUT_SECS = 60.0
+
+
+def worse_than_chance(pairs: Sequence[tuple[float, float]]) -> bool:
+    """Whether predictions of so many trials, (predicted, measured) seconds, are known to mislead."""
+    if len(pairs) < _ENOUGH_PAIRS:
+        return False
+    rank = spearman([p for p, _ in pairs], [m for _, m in pairs])
+    return rank is not None and rank < 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +214,19 @@ class TuningRun:
             return  # Nothing will be proposed any more.
         self._p.journal.phase("train", task.id)
         budget = max(0.3, _TRAIN_SHARE * self._p.clock.wall_secs() - self._p.trained_secs())
+        budget = min(budget, 5.0)
         task.guide.learn(
             [candidate.schedule for candidate, _ in done],
             [outcome.median_secs for _, outcome in done],
-            budget_secs=min(budget, 5.0),
+            budget_secs=budget,
         )
+        if task.guide.transferred and worse_than_chance(task.pairs):
+            task.guide.learn_alone(budget_secs=budget)
+            self._p.journal.message(
+                "warning",
+                f"{task.info.name}: the pretrained model orders these schedules worse than chance; "
+                "from here on a new one learns from this task alone.",
+            )
 
     def _report_round(
         self, task: TuneTask, outcomes: dict[int, Outcome], pairs: Sequence[tuple[float, float]],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tuneassist import events
+from tuneassist.cost_model.hardware import HARDWARE_FACT, host
 from tuneassist.errors import UsageError
 from tuneassist.records import RunSettings, TargetInfo
 from tuneassist.storage.sqlite import SqliteStore
@@ -26,7 +27,7 @@ from tuneassist.tuning.guides import GraphGuide, Guide, StockGuide
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 from tuneassist.tuning.journal import Journal, scratch_folder
 from tuneassist.tuning.known_kernels import KnownKernels
-from tuneassist.tuning.loader import ModelLoader
+from tuneassist.tuning.loader import ModelLoader, shipped_weights
 from tuneassist.tuning.measurer import LocalMeasurer
 from tuneassist.tuning.measuring import Measurer, Protocol, limits_for
 from tuneassist.tuning.model_run import ModelRun, Workload, load_workloads
@@ -96,8 +97,11 @@ class RunSetup:
         load_tensor_intrinsics(target.kind)
         if self._settings.cost_model not in ("xgb", "random"):
             self._model = ModelLoader(
-                self._settings.cost_model, seed=self._settings.seed, threads=len(self._cores)
-            )
+                self._settings.cost_model, seed=self._settings.seed, threads=len(self._cores),
+                checkpoint=shipped_weights(
+                    self._settings.cost_model, target.kind, wanted=self._settings.pretrained
+                ),
+            )  # fmt: skip
         models, works = load_workloads(
             infos, self._settings.tasks, scratch_folder(self._request.events),
             lambda text: self._journal.message("info", text),
@@ -106,6 +110,9 @@ class RunSetup:
         self._remote = remote if isinstance(remote, Remote) else None
         machine = farm_machine(self._remote, target) if self._remote else measuring_machine(self._cores)
         target_id, machine_id = self._store.target_id(target), self._store.machine_id(machine)
+        if self._remote is None and self._store.machine_fact(machine_id, HARDWARE_FACT) is None:
+            # What features of graphs depend on, for those who rebuild them on another machine.
+            self._store.set_machine_fact(machine_id, HARDWARE_FACT, asdict(host(machine.cores)))
         self._begin(target_id, machine_id)
         self._models = ModelRun(
             models, KnownKernels(self._store, target_id, machine_id), self._journal,

@@ -59,7 +59,7 @@ def _whole(name: str, text: str, least: int, most: int) -> int:
 
 
 def _model(text: str) -> str:
-    name = text.strip() or "gcn"
+    name = text.strip() or RunSettings().cost_model
     if name in COST_MODELS or Path(name).expanduser().is_file():
         return name
     known = ", ".join(COST_MODELS)

@@ -33,7 +33,7 @@ _HINTS = {
     "target": "native, a TVM tag, JSON, rpc:KEY@HOST:PORT/TARGET",
     "trials": "over all workloads",
     "time_budget": "none, or 90s, 10m, 2h",
-    "cost_model": "gcn, mlp, xgb, random, or a file",
+    "cost_model": "gnn, gcn, xgb, random, or a file",
     "seed": "0",
 }
 
