@@ -54,7 +54,7 @@ _MODULES: dict[str, Callable[[], IRModule]] = {
     "abort": _calling("raise", SIGABRT),
     "illegal": _calling("raise", SIGILL),
     "hang": _calling("pause"),
-    "sleepy": _calling("usleep", int(SLEEP_SECS * 1e6) // EXTENT),
+    "sleepy": lambda: _calling("usleep", int(SLEEP_SECS * 1e6) // EXTENT)(),
     "nan": lambda: _elementwise(lambda x: te.sqrt(-1.0 - x)),
     "hungry": _hungry,
 }

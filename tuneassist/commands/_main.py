@@ -72,7 +72,10 @@ def _show(error: TuneAssistError) -> None:
 @click.option("--tasks", metavar="LIST", help="Tasks of models to tune, such as 'conv2d*,12'. [default: all]")
 @click.option("--retune", is_flag=True, help="Tune tasks of models further that the database knows.")
 @click.option(
-    "--target", metavar="SPEC", help="What to tune for: native, a TVM tag, a JSON object. [default: native]"
+    "--target",
+    metavar="SPEC",
+    help="What to tune for: native, a TVM tag, a JSON object, cuda, or "
+    "rpc:KEY@HOST:PORT/TARGET. [default: native]",
 )
 @click.option(
     "--trials", type=click.IntRange(min=1, max=10**9), help="Trials over all workloads. [default: 256]"

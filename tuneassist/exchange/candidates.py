@@ -56,6 +56,8 @@ def dry_run(
     examined = examine_target(target_spec)
     info, target = examined.target, Target(json.loads(examined.target.json))
     notes = [f"Not measured: {examined.problem.message}"] if examined.problem else []
+    if info.kind != "llvm":
+        notes.append(f"The cost models are made for CPUs: what they say of {info.kind} is a guess.")
     load_tensor_intrinsics(info.kind)
     threads = len(os.sched_getaffinity(0))
     weights = shipped_weights(cost_model, info.kind)

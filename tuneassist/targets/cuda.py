@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ctypes.util
+import importlib.util
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 from tuneassist.errors import MachineError
 from tuneassist.tvm_api import tvm
+
+_MODE = "TVM_CUDA_COMPILE_MODE"
 
 
 def check_device() -> None:
@@ -40,3 +45,33 @@ def device_config() -> dict[str, Any]:
         "max_shared_memory_per_block": int(device.max_shared_memory_per_block),
         "thread_warp_size": int(device.warp_size),
     }
+
+
+def compiler() -> str | None:
+    """What compiles kernels here: `nvrtc` (NVIDIA's Python bindings), the toolkit's `nvcc`, or None."""
+    try:
+        if importlib.util.find_spec("cuda.bindings") is not None:
+            return "nvrtc"
+    except ModuleNotFoundError:
+        pass
+    return "nvcc" if shutil.which("nvcc") else None
+
+
+def compile_environment() -> dict[str, str]:
+    """Variables that make TVM compile with what is there: it tries NVRTC unless told otherwise."""
+    if _MODE in os.environ or compiler() != "nvcc":
+        return {}
+    return {_MODE: "nvcc"}
+
+
+def check_compiler() -> None:
+    """Refuse to go on without a compiler for CUDA.
+
+    Raises:
+        MachineError: There is none.
+    """
+    if compiler() is None:
+        raise MachineError(
+            "Nothing here compiles CUDA kernels: neither NVRTC's Python bindings nor nvcc is installed.",
+            remedy="python -m pip install cuda-bindings nvidia-cuda-nvrtc-cu12, or install the toolkit.",
+        )

@@ -14,7 +14,7 @@ from tuneassist.storage.base import Store
 from tuneassist.targets import catalogue, native
 from tuneassist.targets.cores import usable_cores
 from tuneassist.targets.cpu_model import measure_cpu_model, measure_peak_gflops, versions
-from tuneassist.targets.cuda import check_device, device_config
+from tuneassist.targets.cuda import check_compiler, check_device, device_config
 from tuneassist.targets.linker import linker_for
 from tuneassist.targets.llvm import (
     architecture_of,
@@ -89,6 +89,7 @@ def examine_target(
         elif config["kind"] == "cuda":
             check_device()
             config = {**device_config(), **config}
+            check_compiler()
     except MachineError as error:
         problem = error
     return Examined(_info(spec, config, _cores_of(config, len(ids)), "; ".join(notes)), problem)

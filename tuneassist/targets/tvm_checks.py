@@ -8,9 +8,11 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from tuneassist.targets import experiments, kernels, llvm, native
+from tuneassist.errors import MachineError
+from tuneassist.targets import cuda, experiments, kernels, llvm, native
 from tuneassist.targets.catalogue import kinds_available
 from tuneassist.targets.checks import Check, CheckStatus
 from tuneassist.targets.forked import ForkedError, call
@@ -42,6 +44,7 @@ def run(cores: Sequence[int]) -> Iterator[dict[str, Any]]:
         yield asdict(_guarded(name, remedy, check))
     kernel = _check_kernel()
     yield asdict(kernel)
+    yield asdict(_guarded("cuda", "Check the driver with nvidia-smi.", _check_cuda))
     if kernel.status is not CheckStatus.ERROR:
         yield asdict(_guarded("noise", "Measurements can't be repeated here.", _check_noise, list(cores)[:1]))
         yield asdict(_check_peak(list(cores)))
@@ -106,6 +109,18 @@ def _check_kernel() -> Check:
         remedy = f"The target native falls back to {name}; nothing is to be done."
         return Check("kernel", CheckStatus.WARNING, f"{seen}; {failed}", remedy)
     return Check("kernel", CheckStatus.OK, seen)
+
+
+def _check_cuda() -> Check:
+    try:
+        cuda.check_device()
+        name = str(tvm.cuda(0).device_name)
+        cuda.check_compiler()
+    except MachineError as error:
+        if not Path("/dev/nvidia0").exists():
+            return Check("cuda", CheckStatus.OK, "no NVIDIA device is there; the target cuda can't be used")
+        return Check("cuda", CheckStatus.WARNING, error.message, error.remedy)
+    return Check("cuda", CheckStatus.OK, f"{name}; kernels are compiled by {cuda.compiler()}")
 
 
 def _check_noise(core: Sequence[int]) -> Check:

@@ -65,12 +65,14 @@ def run(sock: socket.socket, request: dict[str, Any], inputs: list[np.ndarray]) 
         return
     try:
         *given, output_type = kernel.arguments
-        arguments = [_argument(array, shape) for array, (shape, _) in zip(inputs, given, strict=True)]
-        result = tvm.runtime.empty(*output_type)
+        arguments = [
+            _argument(array, shape, kernel.device) for array, (shape, _) in zip(inputs, given, strict=True)
+        ]
+        result = tvm.runtime.empty(*output_type, kernel.device)
         while True:
             order, _ = receive(sock)
             if order["event"] == "check":
-                kernel.call(*arguments, result)
+                kernel.run([*arguments, result])
                 send(sock, compared(result, order))
             else:
                 send(sock, _measure(kernel, [*arguments, result], order))
@@ -92,6 +94,13 @@ class _Kernel:
     call: Any
     arguments: tuple[tuple[tuple[int, ...], str], ...]
     """Shape and dtype of each argument, the output last."""
+    device: Any = None
+    """Where it runs; None for a kernel that was exported."""
+
+    def run(self, arguments: list[Any]) -> None:
+        """Call it, and wait for the device."""
+        self.call(*arguments)
+        self.device.sync()
 
 
 def _compile(request: dict[str, Any]) -> _Kernel:
@@ -108,7 +117,8 @@ def _compile(request: dict[str, Any]) -> _Kernel:
         return _Kernel(None, None, arguments)
     built = built.jit()
     # LLVM emits machine code at the first look-up: that belongs to the build, not to the first call.
-    return _Kernel(built, built["main"], arguments)
+    kind = str(json.loads(request["target"])["kind"])
+    return _Kernel(built, built["main"], arguments, tvm.device("cpu" if kind == "llvm" else kind, 0))
 
 
 def _export(built: Any, request: dict[str, Any]) -> None:
@@ -118,22 +128,24 @@ def _export(built: Any, request: dict[str, Any]) -> None:
     built.export_library(request["export"], **options)
 
 
-def _argument(array: np.ndarray, shape: tuple[int, ...]) -> Any:
+def _argument(array: np.ndarray, shape: tuple[int, ...], device: Any) -> Any:
     """The input as the kernel takes it; a packed weight has the right size and dtype, in any order."""
     if array.shape != shape:
-        return tvm.runtime.tensor(np.resize(array, shape))
-    return tvm.runtime.from_dlpack(array) if _shareable(array) else tvm.runtime.tensor(array)
+        return tvm.runtime.tensor(np.resize(array, shape), device)
+    if device == tvm.cpu() and _shareable(array):
+        return tvm.runtime.from_dlpack(array)
+    return tvm.runtime.tensor(array, device)
 
 
 def _measure(kernel: _Kernel, arguments: list[Any], order: dict[str, Any]) -> dict[str, Any]:
     """Time the kernel: `repeat` repeats of as many calls as fill `min_repeat_secs`, after warm-up calls."""
-    call_secs = _warm_up(kernel.call, arguments)
-    run_secs = _slow_run_secs(kernel.call, arguments, call_secs, order)
+    call_secs = _warm_up(kernel.run, arguments)
+    run_secs = _slow_run_secs(kernel.run, arguments, call_secs, order)
     slow = run_secs is not None
     if run_secs is None:
         timer = kernel.module.time_evaluator(
             "main",
-            tvm.cpu(),
+            kernel.device,
             number=1 if order["flush_cache"] else math.ceil(order["min_repeat_secs"] / call_secs),
             repeat=order["repeat"],
             f_preproc="cache_flush_cpu_non_first_arg" if order["flush_cache"] else "",
@@ -182,7 +194,7 @@ def _timed(call: Any, arguments: list[Any], calls: int = 1) -> float:
     """Seconds of a call, the mean of so many."""
     started = time.perf_counter()
     for _ in range(calls):
-        call(*arguments)
+        call(arguments)
     return (time.perf_counter() - started) / calls
 
 

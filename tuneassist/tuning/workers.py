@@ -15,6 +15,7 @@ from typing import Any
 
 from tuneassist.errors import MachineError
 from tuneassist.processes import module_command
+from tuneassist.targets.cuda import compile_environment
 from tuneassist.tuning.wire import WireClosedError, receive, send
 
 _LOG_CHARS = 2000
@@ -86,6 +87,7 @@ class Workers:
         ours, theirs = socket.socketpair()
         environment = {
             **os.environ,
+            **compile_environment(),
             "TVM_NUM_THREADS": str(len(self._cores)),
             # TVM would bind its threads to the first cores of the machine, allowed to us or not.
             "TVM_BIND_THREADS": "0",
