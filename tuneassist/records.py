@@ -36,6 +36,8 @@ class RunStatus(StrEnum):
 
 
 COST_MODELS = ("gnn", "gcn", "mlp", "tree", "ensemble", "context-relation", "per-store", "xgb", "random")
+CONTENDERS = ("tuned", "untuned", "pytorch", "torch_compile", "onnxruntime")
+"""The ways to run a whole model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ class RunSettings:
     """Check the winner's output against a reference."""
     tasks: tuple[str, ...] = ()
     """Patterns of the tasks of models to tune; empty: all."""
+    against: tuple[str, ...] = CONTENDERS[1:]
+    """Ways to run a model that the tuned one is compared with."""
     retune: bool = False
     """Tune the tasks of models further that earlier runs have tuned as much."""
     collect: bool = False

@@ -15,7 +15,7 @@ from tuneassist.commands._progress import Progress, make_progress
 from tuneassist.commands._report import print_report
 from tuneassist.config import Config, database_path, load_config, parse_duration
 from tuneassist.errors import BY_EXIT_CODE, MachineError, RunInterruptedError, TuneAssistError, UsageError
-from tuneassist.records import COST_MODELS, RunSettings
+from tuneassist.records import CONTENDERS, COST_MODELS, RunSettings
 from tuneassist.session import RESTARTS, EngineSession
 
 _POLL_SECS = 0.1
@@ -138,9 +138,25 @@ def settings_from_options(options: dict[str, Any], config: Config) -> RunSetting
         repeat=options["repeat"] or RunSettings().repeat,
         flush_cache=options["flush_cache"],
         reuse_history=not options["no_history"],
-        tasks=tuple(filter(None, (part.strip() for part in (options["tasks"] or "").split(",")))),
+        tasks=_listed(options["tasks"] or ""),
+        against=_against(options["against"]),
         retune=options["retune"] or options["no_history"],
     )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _against(text: str | None) -> tuple[str, ...]:
+    """The contenders that `--against` names."""
+    known = CONTENDERS[1:]
+    if text is None:
+        return known
+    chosen = _listed(text)
+    if unknown := [name for name in chosen if name not in known]:
+        raise UsageError(f"--against {unknown[0]!r} is not known.", remedy=f"Known: {', '.join(known)}.")
+    return chosen
 
 
 def _with_shapes(specs: tuple[str, ...], texts: tuple[str, ...]) -> tuple[str, ...]:

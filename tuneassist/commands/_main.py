@@ -70,6 +70,12 @@ def _show(error: TuneAssistError) -> None:
     help="Shape of a model's input, such as input=1,3,224,224. May be given for several inputs.",
 )
 @click.option("--tasks", metavar="LIST", help="Tasks of models to tune, such as 'conv2d*,12'. [default: all]")
+@click.option(
+    "--against",
+    metavar="LIST",
+    help="What a tuned model is compared with, of untuned, pytorch, torch_compile, onnxruntime. "
+    "[default: all]",
+)
 @click.option("--retune", is_flag=True, help="Tune tasks of models further that the database knows.")
 @click.option(
     "--target",

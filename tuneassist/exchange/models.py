@@ -14,11 +14,11 @@ from tuneassist.errors import MachineError, NoMeasurementError, UsageError
 from tuneassist.exchange.library import compiler, library_fault, library_path
 from tuneassist.exchange.output import new_file
 from tuneassist.models.extract import ExtractedModel, extract
-from tuneassist.records import TargetInfo, TensorSpec, Trial, TrialStatus, WorkloadInfo
+from tuneassist.records import CONTENDERS, TargetInfo, TensorSpec, Trial, TrialStatus, WorkloadInfo
 from tuneassist.storage.sqlite import SqliteStore
 from tuneassist.targets.resolve import measuring_machine, resolve_target
 from tuneassist.tuning.assembly import assemble, compile_model
-from tuneassist.tuning.end_to_end import CONTENDERS, compare_model
+from tuneassist.tuning.end_to_end import compare_model
 from tuneassist.tuning.known_kernels import KnownKernels, model_result
 from tuneassist.tvm_api import Target, load_tensor_intrinsics, module_from_text
 

@@ -19,9 +19,9 @@ import numpy as np
 from tuneassist.models.extract import ExtractedModel
 from tuneassist.models.load import example_inputs
 from tuneassist.processes import module_command
+from tuneassist.records import CONTENDERS
 from tuneassist.tuning.inputs import INPUT_SEED, save_inputs
 
-CONTENDERS = ("tuned", "untuned", "pytorch", "torch_compile", "onnxruntime")
 _REFERENCES = ("pytorch", "onnxruntime", "untuned")
 """What outputs are compared with: the first that runs."""
 _TOLERANCE = {"float32": 5e-4, "float64": 1e-8}

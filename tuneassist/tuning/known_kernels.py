@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuneassist.models.extract import ExtractedModel, ExtractedTask
-from tuneassist.records import Trial
+from tuneassist.records import CONTENDERS, Trial
 from tuneassist.storage.known import trials_allotted, untuned_secs
 from tuneassist.storage.sqlite import SqliteStore
-from tuneassist.tuning.end_to_end import CONTENDERS, Comparison
+from tuneassist.tuning.end_to_end import Comparison
 
 _TRIED = 3
 """Trials of a kernel that are tried where the best no longer applies."""

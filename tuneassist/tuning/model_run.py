@@ -10,7 +10,7 @@ from typing import Any
 
 from tuneassist.errors import UsageError
 from tuneassist.models.extract import ExtractedModel, ExtractedTask, extract
-from tuneassist.records import WorkloadInfo
+from tuneassist.records import CONTENDERS, WorkloadInfo
 from tuneassist.tuning.end_to_end import Comparison, compare_model
 from tuneassist.tuning.journal import Journal
 from tuneassist.tuning.known_kernels import KnownKernels, model_result
@@ -90,9 +90,10 @@ class ModelRun:
 
     def __init__(
         self, models: Sequence[ExtractedModel], known: KnownKernels, journal: Journal, *, target_json: str,
-        cores: tuple[int, ...],
+        cores: tuple[int, ...], against: tuple[str, ...],
     ) -> None:  # fmt: skip
         self._models = models
+        self._contenders = (CONTENDERS[0], *against)
         self._known = known
         self._journal = journal
         self._target_json = target_json
@@ -121,7 +122,7 @@ class ModelRun:
             self._journal.message("info", f"Comparing {model.info.name} end to end.")
             done = compare_model(
                 model, self._known.all_traces(model), self._target_json, self._cores, model.lowered.parent,
-                stop=stop,
+                contenders=self._contenders, stop=stop,
             )  # fmt: skip
             self._compared[model.info.spec] = done
             self._say(model, done)

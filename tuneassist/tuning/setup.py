@@ -116,7 +116,7 @@ class RunSetup:
         self._begin(target_id, machine_id)
         self._models = ModelRun(
             models, KnownKernels(self._store, target_id, machine_id), self._journal,
-            target_json=target.json, cores=self._cores,
+            target_json=target.json, cores=self._cores, against=self._settings.against,
         )  # fmt: skip
         tasks = self._tasks(works, target, target_id, machine_id)
         last_ordinal = self._store.last_ordinal(self.run_id)
