@@ -26,7 +26,7 @@ def linear(path: Path, *, shape: Sequence[int | str] = (1, 4), change: Change = 
         [helper.make_node("MatMul", ["x", "w"], ["y"], "product"), helper.make_node("Relu", ["y"], ["z"])],
         "linear",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, ("n", 3))],
         [weight],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
@@ -132,7 +132,7 @@ def test_a_model_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = linear(tmp_path / "net.onnx")
 
     class Little:
-        available = 1000
+        available = 100
 
     monkeypatch.setattr(psutil, "virtual_memory", Little)
     assert "too large for memory" in explained(path)

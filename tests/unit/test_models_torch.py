@@ -105,7 +105,7 @@ def test_a_dimension_that_is_code_is_not_evaluated(tmp_path: Path) -> None:
     def change(name: str, data: bytes) -> bytes:
         if not name.endswith("models/model.json"):
             return data
-        assert b'"expr_str": "s' in data
+        assert b'"expr_str": "Symbol(' in data
         start = data.index(b'"expr_str": "') + 13
         return data[:start] + b"exec(chr(112))" + data[data.index(b'"', start) :]
 
@@ -123,7 +123,7 @@ def test_a_damaged_file(saved: Path) -> None:
     whole = saved.read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 30):
         saved.write_bytes(whole[:size])
-        assert "no file of torch.export.save" in explained(saved)
+        assert str(saved) in explained(saved)
 
 
 def test_weights_that_are_not_finite() -> None:

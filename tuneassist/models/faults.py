@@ -26,7 +26,8 @@ def check_memory(name: str, weight_bytes: int) -> None:
 
 
 def cause(error: BaseException, limit: int = 300) -> str:
-    """The line of a foreign error that says most: the last, without a traceback."""
+    """The line of a foreign error that says most, without a traceback and its full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[-1] if lines and "Traceback" in lines[0] else (lines[0] if lines else type(error).__name__)
+    text = text.rstrip(".")
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _SAVE = "Save it with torch.export.save(torch.export.export(net.eval(), inputs), 'net.pt2'), by this torch."
 _CODE = "aotinductor"
 _SYMBOLIC = re.compile(
-    r"(?:[su]\d+|True|False|Max|Min|Mod|FloorDiv|CeilDiv|CleanDiv|ModularIndexing|PythonMod|Eq|Ne|Lt|Le|Gt|Ge"
-    r"|And|Or|Not|Integer|oo|int_oo|\d+|[-+*/<>=!&|~(), ]|\.\d+)*"
+    r"(?:'[su]\d+'|\b(?:[su]\d+|True|False|Symbol|Integer|Add|Mul|Pow|Max|Min|Mod|PythonMod|ModularIndexing"
+    r"|FloorDiv|CeilDiv|CleanDiv|Eq|Ne|Lt|Le|Gt|Ge|And|Or|Not|oo|int_oo|positive|nonnegative|integer|real|\d+)\b"
+    r"|[-+*/<>=!&|~(), ])*"
 )
 """Dimensions as torch.export writes them; PyTorch evaluates that text as Python."""
 

@@ -69,10 +69,11 @@ class LocalCatalogue:
     """The workload catalogue and the target parser, loaded when first asked."""
 
     def workloads(self) -> Sequence[WorkloadInfo]:
-        """All catalogued workloads."""
+        """All catalogued workloads, then the built-in models."""
+        from tuneassist.workloads.models import list_models
         from tuneassist.workloads.spec import list_workloads
 
-        return list_workloads()
+        return [*list_workloads(), *list_models()]
 
     def parse_workload(self, spec: str) -> WorkloadInfo:
         """The workload of a spec. Raises `UsageError`."""

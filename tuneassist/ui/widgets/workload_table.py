@@ -66,5 +66,7 @@ def shapes(info: WorkloadInfo) -> str:
     """Input and output shapes on one line."""
     if not info.inputs:
         return "known when the file is loaded"
-    tensors = ["×".join(map(str, tensor.shape)) for tensor in (*info.inputs, info.output)]
-    return f"{', '.join(tensors[:-1])} → {tensors[-1]} {info.inputs[0].dtype}"
+    *inputs, output = ("×".join(map(str, tensor.shape)) for tensor in (*info.inputs, info.output))
+    # What a model gives is known when it is loaded.
+    arrow = f" → {output}" if output else ""
+    return f"{', '.join(inputs)}{arrow} {info.inputs[0].dtype}"
