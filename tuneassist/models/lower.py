@@ -45,7 +45,13 @@ def lower(info: WorkloadInfo, module: IRModule) -> IRModule:
     transform = relax.transform
     layout = model_layout(info)
     convert = [
-        transform.ConvertLayout({"relax.nn.conv2d": [layout, _WEIGHT_LAYOUT[layout]]}),
+        transform.ConvertLayout(
+            {
+                "relax.nn.conv2d": [layout, _WEIGHT_LAYOUT[layout]],
+                # TVM lowers it in this layout alone, but lets another pass through to it
+                "relax.nn.conv2d_transpose": ["NCHW", "IOHW"],
+            }
+        ),
         transform.Normalize(),
     ]
     with Target("llvm"):
