@@ -28,6 +28,7 @@ def net(path: Path) -> nn.Module:
     return module
 
 
+@pytest.mark.timeout(600)
 def test_a_model_is_tuned_once(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     net(path)
