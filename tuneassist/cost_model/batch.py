@@ -20,7 +20,7 @@ class GraphBatch:
         types: (N,) type ids.
         features: (N, len(COLUMNS)).
         graph: (N,) which graph each node belongs to.
-        edges: (2, E): source node, and target node plus N times the edge's kind.
+        edges: (2, E): source node times the number of kinds plus the edge's kind, and target node.
         edge_weights: (E,) 1 / how many edges of its kind the target has, so that sums are means.
         size: G.
     """
@@ -49,7 +49,7 @@ class GraphBatch:
 
     def along(self, used_kinds: Tensor) -> GraphBatch:
         """The same with edges of other kinds weighing nothing; `used_kinds` is (kinds,) of 0 and 1."""
-        kind = self.edges[1] // max(len(self.types), 1)
+        kind = self.edges[0] % len(EDGE_KINDS)
         return replace(self, edge_weights=self.edge_weights * used_kinds[kind])
 
 
@@ -57,16 +57,16 @@ def collate(graphs: Sequence[AstGraph]) -> GraphBatch:
     """Join graphs into one batch; the order of graphs is kept."""
     sizes = np.array([g.num_nodes for g in graphs])
     offsets = np.cumsum(sizes) - sizes
-    nodes = int(sizes.sum())
     edges = np.concatenate([g.edges for g in graphs], axis=1)
     edges = edges + np.repeat(offsets, [g.edges.shape[1] for g in graphs])
-    edges[1] += nodes * np.concatenate([g.edge_kinds for g in graphs])
-    incoming = np.bincount(edges[1], minlength=nodes * len(EDGE_KINDS))
+    kinds = np.concatenate([g.edge_kinds for g in graphs])
+    of_kind = edges[1] * len(EDGE_KINDS) + kinds
+    edges[0] = edges[0] * len(EDGE_KINDS) + kinds
     return GraphBatch(
         types=torch.from_numpy(np.concatenate([g.types for g in graphs])),
         features=torch.from_numpy(np.concatenate([g.features for g in graphs])),
         graph=torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),
         edges=torch.from_numpy(edges),
-        edge_weights=torch.from_numpy((1.0 / incoming[edges[1]]).astype(np.float32)),
+        edge_weights=torch.from_numpy((1.0 / np.bincount(of_kind)[of_kind]).astype(np.float32)),
         size=len(graphs),
     )
