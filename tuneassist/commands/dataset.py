@@ -8,6 +8,7 @@ from tuneassist.commands._group import LazySubgroup
 
 _SUBCOMMANDS = {
     "collect": ("_dataset_collect", "Measure schedules of many workloads into the store."),
+    "repeat": ("_dataset_repeat", "Measure disturbed trials again, and tell the noise of the others."),
     "stats": ("_dataset_stats", "Show counts, failures and the distribution of log time per workload."),
 }
 
