@@ -25,7 +25,8 @@ STANDARD = (
     "mobilenet-v2.dw144", "mobilenet-v2.dw384", "efficientnet-b0.dw240-k5", "resnext50.group-conv1",
     "mobilenet-v2.expand96", "resnet50.layer3.conv1",
     "conv2d:n=1,ci=64,h=56,w=56,co=64,k=3,s=1,p=1,layout=NHWC",
-    "bert-base.softmax", "bert-base.layer-norm", "generic.sum-columns", "resnet18.maxpool", "bert-base.gelu",
+    "bert-base.softmax", "bert-base.layer-norm", "llama-7b.rms-norm", "generic.sum-columns", "dcgan.up4",
+    "resnet50.layer1.conv3",
 )  # fmt: skip
 """Workloads that are collected where none are named: families and sizes as networks have them."""
 

@@ -102,7 +102,7 @@ def train(
                 loss.backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(network.parameters(), settings.clip)
                 optimizer.step()
-                losses.append(float(loss))
+                losses.append(loss.item())
                 steps, taken = steps + 1, taken + 1
             network.eval()
             epoch += 1

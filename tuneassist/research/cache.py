@@ -51,7 +51,7 @@ def read(path: Path) -> list[Rebuilt] | None:
         with np.load(path, allow_pickle=False) as arrays:
             unknown = json.loads(str(arrays["unknown"]))
             return [_rebuilt(arrays, number, counts) for number, counts in enumerate(unknown)]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
         return None
 
 
