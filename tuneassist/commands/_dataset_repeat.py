@@ -15,8 +15,8 @@ from tuneassist.errors import RunInterruptedError
 
 @click.command("repeat")
 @click.option(
-    "--spread", type=click.FloatRange(min=1.0), default=1.15, show_default=True, metavar="RATIO",
-    help="Slowest over fastest repeat from which on a trial counts as disturbed.",
+    "--spread", type=click.FloatRange(min=1.0), default=1.1, show_default=True, metavar="RATIO",
+    help="Median over fastest repeat from which on a trial counts as disturbed.",
 )  # fmt: skip
 @click.option(
     "--sample", type=click.FloatRange(0.0, 1.0), default=0.05, show_default=True, metavar="SHARE",

@@ -42,10 +42,10 @@ def stats_command(
 ) -> None:
     """Show counts, failures, span and the distribution of log time, workload by workload.
 
-    STORE is a tuneassist database. [default: that of --db] To the log times of each workload one normal
-    distribution and mixtures of up to six are fitted; the one of the lowest BIC is shown (BIC: lower is
-    better; normality p: that log times are normal, by D'Agostino and Pearson's test). Workloads are kept
-    apart by machine and target.
+    STORE is a tuneassist database, or one compressed with xz. [default: that of --db] To the log times of
+    each workload one normal distribution and mixtures of up to six are fitted; the one of the lowest BIC is
+    shown (BIC: lower is better; normality p: that log times are normal, by D'Agostino and Pearson's test).
+    Workloads are kept apart by machine and target.
     """
     path = str(data) if data is not None else store_path(db)
     found = _found(path, data, workload)
@@ -64,6 +64,10 @@ def stats_command(
 def _found(path: str, named: Path | None, workload: str) -> list[Measurements]:
     if named is not None and not named.is_file():
         raise UsageError(f"There is no file {named}.", remedy="Name a tuneassist database.")
+    if named is not None and named.suffix == ".xz":
+        from tuneassist.research.samples import unpacked
+
+        path = str(unpacked(named)[0])
     with reading(path) as conn:
         found = list(measurements(conn, workload=workload))
     if not found:

@@ -7,6 +7,7 @@ extents of its innermost loops, and what the other statements add.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -59,15 +60,40 @@ def pool(graphs: Sequence[AstGraph]) -> npt.NDArray[np.float32]:
     return out
 
 
-def _pooled(graph: AstGraph) -> npt.NDArray[np.float32]:
+def owners(graph: AstGraph) -> npt.NDArray[np.int64]:
+    """Return (len(POOLED_COLUMNS),) the node of each column; the root for sums and for what is absent."""
+    chosen = _choose(graph)
+    if chosen is None:
+        return np.zeros(len(POOLED_COLUMNS), dtype=np.int64)
+    loads = [*chosen.loads, *[0] * (LOADS - len(chosen.loads))]
+    loops = [*chosen.loops, *[0] * (LOOPS - len(chosen.loops))]
+    others = [*chosen.others, *[0] * (OTHERS - len(chosen.others))]
+    return np.concatenate(
+        [
+            np.zeros(len(ROOT_COLUMNS)), np.full(len(STATEMENT_COLUMNS) + len(ACCESS_COLUMNS), chosen.main),
+            np.repeat(loads, len(ACCESS_COLUMNS)), loops, np.zeros(len(_ADDITIVE)),
+            np.repeat(others, len(_OTHER)),
+        ]
+    ).astype(np.int64)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The nodes whose features are kept."""
+
+    sites: npt.NDArray[np.int64]
+    main: int
+    loads: npt.NDArray[np.int64]
+    loops: list[int]
+    others: npt.NDArray[np.int64]
+
+
+def _choose(graph: AstGraph) -> _Chosen | None:
+    """None for a graph without a statement."""
     x, types = graph.features, graph.types
     sites = np.flatnonzero((types == TYPE_ID["store"]) | (types == TYPE_ID["call"]))
-    parts = [x[0, _ROOT]]
-    loads, loops = np.zeros((LOADS, len(ACCESS_COLUMNS)), np.float32), np.zeros(LOOPS, np.float32)
-    others = np.zeros((OTHERS, len(_OTHER)), np.float32)
     if not len(sites):
-        missing = len(POOLED_COLUMNS) - len(parts[0])
-        return np.concatenate([*parts, np.zeros(missing, np.float32)])
+        return None
     work = x[sites, _COLUMN["statement.arithmetic_instructions"]] + x[sites, _COLUMN["statement.iterations"]]
     main = int(sites[np.argmax(work)])
     found = np.flatnonzero((types == TYPE_ID["load"]) & (graph.parents == main))
@@ -76,18 +102,30 @@ def _pooled(graph: AstGraph) -> npt.NDArray[np.float32]:
         x[found, _COLUMN["access.buffer_bytes"]],
         *(-x[found, _COLUMN[f"access.invariant_{i}"]] for i in (2, 1, 0)),
     ]
-    found = found[np.lexsort(key)][:LOADS]
-    loads[: len(found)] = x[found, _ACCESS]
-    node, depth = int(graph.parents[main]), 0
-    while node >= 0 and depth < LOOPS:
+    loops: list[int] = []
+    node = int(graph.parents[main])
+    while node >= 0 and len(loops) < LOOPS:
         if types[node] == TYPE_ID["loop"]:
-            loops[depth] = x[node, _EXTENT]
-            depth += 1
+            loops.append(node)
         node = int(graph.parents[node])
     rest = sites[sites != main]
     rest = rest[np.argsort(-x[rest, _COLUMN["statement.estimate"]], kind="stable")][:OTHERS]
-    others[: len(rest)] = x[rest][:, _OTHER]
-    total = np.log2(np.exp2(x[sites][:, _ADDITIVE]).sum(axis=0))
+    return _Chosen(sites, main, found[np.lexsort(key)][:LOADS], loops, rest)
+
+
+def _pooled(graph: AstGraph) -> npt.NDArray[np.float32]:
+    x, chosen = graph.features, _choose(graph)
+    if chosen is None:
+        return np.concatenate([x[0, _ROOT], np.zeros(len(POOLED_COLUMNS) - len(ROOT_COLUMNS), np.float32)])
+    loads, loops = np.zeros((LOADS, len(ACCESS_COLUMNS)), np.float32), np.zeros(LOOPS, np.float32)
+    others = np.zeros((OTHERS, len(_OTHER)), np.float32)
+    loads[: len(chosen.loads)] = x[chosen.loads, _ACCESS]
+    loops[: len(chosen.loops)] = x[chosen.loops, _EXTENT]
+    others[: len(chosen.others)] = x[chosen.others][:, _OTHER]
+    total = np.log2(np.exp2(x[chosen.sites][:, _ADDITIVE]).sum(axis=0))
     return np.concatenate(
-        [*parts, x[main, _STATEMENT], x[main, _ACCESS], loads.ravel(), loops, total, others.ravel()]
-    )
+        [
+            x[0, _ROOT], x[chosen.main, _STATEMENT], x[chosen.main, _ACCESS], loads.ravel(), loops, total,
+            others.ravel(),
+        ]
+    )  # fmt: skip

@@ -52,6 +52,17 @@ class TreeRanker:
         grown = [] if self._booster is None else [self._booster]
         return _predict([*self._restored, *grown], inputs)
 
+    def shares(self, inputs: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+        """Return (n, columns + 1): what each column adds to the correction, and in the end what is constant.
+
+        Shapley values of the trees (Lundberg et al., 2020), as XGBoost computes them.
+        """
+        grown = [] if self._booster is None else [self._booster]
+        total = np.zeros((len(inputs), len(POOLED_COLUMNS) + 1))
+        for booster in [*self._restored, *grown]:
+            total += booster.predict(xgboost.DMatrix(inputs), pred_contribs=True)
+        return total
+
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Grow trees anew on all examples, upon restored ones if there are any.
 

@@ -125,8 +125,7 @@ def load_dataset(
         raise UsageError(
             f"There is no data set {path}.", remedy="Name a tuneassist database, or one with xz."
         )
-    sha256 = _digest(source)
-    database = _unpacked(source, sha256)
+    database, sha256 = unpacked(source)
     with store_faults(str(path)):
         works = _works(database, what)
     kept_at = _cache_folder() / f"{sha256[:16]}-{what}-{cache.VERSION}.npz"
@@ -217,23 +216,28 @@ def _work(conn: sqlite3.Connection, group: sqlite3.Row, what: str) -> Work:
     )  # fmt: skip
 
 
-def _unpacked(source: Path, sha256: str) -> Path:
-    """The database itself; a compressed one is unpacked into the cache."""
+def unpacked(source: Path) -> tuple[Path, str]:
+    """The database of a data set, and the hash of the file; a compressed one is unpacked into the cache.
+
+    Raises:
+        UsageError: The compressed file is damaged.
+    """
+    sha256 = _digest(source)
     if source.suffix != ".xz":
-        return source
+        return source, sha256
     target = _cache_folder() / f"{sha256[:16]}.sqlite"
     if not target.is_file():
         partial = target.with_suffix(".partial")
         try:
-            with lzma.open(source) as packed, partial.open("wb") as unpacked:
-                shutil.copyfileobj(packed, unpacked)
+            with lzma.open(source) as packed, partial.open("wb") as whole:
+                shutil.copyfileobj(packed, whole)
         except (lzma.LZMAError, EOFError) as error:
             partial.unlink(missing_ok=True)
             raise UsageError(
                 f"{source} is damaged or cut short: {error}", remedy="Get the file anew."
             ) from error
         partial.replace(target)
-    return target
+    return target, sha256
 
 
 def _digest(path: Path) -> str:

@@ -59,7 +59,7 @@ def repeat_trials(
 
     Args:
         store: Where they are; this machine must have measured them.
-        spread: Slowest over fastest repeat from which on a trial counts as disturbed.
+        spread: Median over fastest repeat from which on a trial counts as disturbed.
         sample: Share of the others that is measured again.
         seed: Draws the sample.
         told: Told of each chunk that begins.
@@ -115,7 +115,7 @@ def _chosen(
     for trial in store.trials(run_id, task_id=task_id):
         if trial.status is not TrialStatus.OK or not trial.run_secs or trial.best_of is None:
             continue
-        disturbed = max(trial.run_secs) > spread * min(trial.run_secs)
+        disturbed = _spread(trial.run_secs) > spread
         if disturbed or random.random() < sample:
             assert trial.id is not None
             chosen.append(_Stored(trial.id, trial.trace_json, trial.run_secs, trial.best_of, disturbed))
