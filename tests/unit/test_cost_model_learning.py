@@ -161,9 +161,10 @@ def test_a_pickled_object_is_not_run(tmp_path: Path) -> None:
     assert not (tmp_path / "sprung").exists()
 
 
-def test_contributions_add_up_to_the_prediction() -> None:
+@each_kind
+def test_contributions_add_up_to_the_prediction(kind: str) -> None:
     graphs, secs = workload(48, seed=8)
-    model = create_cost_model("gcn", seed=0)
+    model = create_cost_model(kind, seed=0)
     model.update("w", graphs, secs, budget_secs=AMPLE_SECS)
     assert isinstance(model, LearnedCostModel)
     for graph, predicted in zip(graphs[:4], model.predict("w", graphs[:4]).secs, strict=True):
@@ -172,7 +173,10 @@ def test_contributions_add_up_to_the_prediction() -> None:
         assert explanation.constant + explanation.contributions.sum() == pytest.approx(
             np.log(predicted), abs=1e-4
         )
-    tree = create_cost_model("tree", seed=0)
-    assert isinstance(tree, LearnedCostModel)
+
+
+def test_a_model_that_does_not_see_the_graph_is_not_explained() -> None:
+    model = create_cost_model("per-store", seed=0)
+    assert isinstance(model, LearnedCostModel)
     with pytest.raises(UsageError, match="can't be explained"):
-        explain(tree, "w", graphs[0])
+        explain(model, "w", workload(1, seed=0)[0][0])

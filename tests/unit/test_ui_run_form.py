@@ -13,7 +13,7 @@ from tuneassist.records import RunSettings, RunStatus
 from tuneassist.storage.queries import RunRow
 from tuneassist.ui.run_form import RunForm, command_line, estimate, trials_per_minute
 
-FORM = RunForm(("resnet18.c2",), "native", "64", "10m", "gcn", "3")
+FORM = RunForm(("resnet18.c2",), "native", "64", "10m", "gnn", "3")
 
 
 def test_fields_become_settings() -> None:
