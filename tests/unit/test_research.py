@@ -16,13 +16,13 @@ from tuneassist.cost_model.row_trees import Rows
 from tuneassist.cost_model.training import batches
 from tuneassist.errors import UsageError
 from tuneassist.research import cache
-from tuneassist.research.evaluate import Score, judge
+from tuneassist.research.evaluate import Judged, Score, judge
 from tuneassist.research.folds import folds
 from tuneassist.research.pretrain import train
 from tuneassist.research.rebuild import Rebuilt
 from tuneassist.research.samples import DataSet, WorkloadSamples
 from tuneassist.research.summary import difference, means
-from tuneassist.tuning.strata import pick_evenly
+from tuneassist.tuning.strata import Stratum, pick_evenly
 
 
 def samples(name: str, *, count: int = 60, seed: int = 0, op: str = "conv2d") -> WorkloadSamples:
@@ -77,7 +77,7 @@ def test_what_others_teach_helps_on_a_workload_never_seen() -> None:
 
 def test_shots_are_left_out_of_the_judgement_and_few_trials_are_not_judged() -> None:
     fold = next(folds(data_set().workloads, "workload", seed=0))
-    told = []
+    told: list[Judged] = []
     scores = judge(fold, "estimate", base_ranker("estimate"), seed=0, shots=(0, 32, 48), told=told.append)
     assert [score.shots for score in scores] == [0, 32]
     assert [len(each.measured_secs) for each in told] == [60]
@@ -139,8 +139,8 @@ def test_a_damaged_cache_is_as_none(tmp_path: Path, content: bytes) -> None:
 
 
 def test_the_rarest_stratum_comes_first() -> None:
-    keys = [(1,)] * 5 + [(2,)] * 2 + [(3,)]
-    taken = Counter({(3,): 4})
+    keys: list[Stratum] = [(1,)] * 5 + [(2,)] * 2 + [(3,)]
+    taken: Counter[Stratum] = Counter({(3,): 4})
     picked = pick_evenly(keys, 5, taken)
     assert Counter(keys[position] for position in picked) == {(1,): 3, (2,): 2}
     assert len(set(picked)) == 5

@@ -19,6 +19,10 @@ from tuneassist.errors import RunInterruptedError
     help="Median over fastest repeat from which on a trial counts as disturbed.",
 )  # fmt: skip
 @click.option(
+    "--doubtful", type=click.FloatRange(min=1.0), metavar="RATIO",
+    help="Also those slower by RATIO than a model of all others expects.",
+)  # fmt: skip
+@click.option(
     "--sample", type=click.FloatRange(0.0, 1.0), default=0.05, show_default=True, metavar="SHARE",
     help="Of the other trials: how well they are reproduced is told.",
 )  # fmt: skip
@@ -26,21 +30,31 @@ from tuneassist.errors import RunInterruptedError
 @db_option
 @json_option
 @reports_errors
-def repeat_command(spread: float, sample: float, seed: int, db: str | None, as_json: bool) -> None:
+def repeat_command(
+    spread: float, doubtful: float | None, sample: float, seed: int, db: str | None, as_json: bool
+) -> None:
     """Measure again the trials whose repeats disagree, and tell the noise of the others.
 
     Do this on the machine that measured them, with nothing else running. A disturbed trial takes over the
-    new repeats if they agree better; others stay as they are.
+    new repeats if they are faster, since a disturbance makes a kernel look slow, never fast; others stay as
+    they are.
     """
     from tuneassist.storage.sqlite import open_store
     from tuneassist.tuning.repeat import repeat_trials
 
+    path = store_path(db)
     found = []
     try:
-        with open_store(store_path(db)) as store, progress_bar("measuring again") as bar:
+        ids = _doubtful(path, doubtful) if doubtful is not None else frozenset()
+        with open_store(path) as store, progress_bar("measuring again") as bar:
             found = list(
                 repeat_trials(
-                    store, spread=spread, sample=sample, seed=seed, told=lambda _, done, of: bar(done, of)
+                    store,
+                    spread=spread,
+                    sample=sample,
+                    seed=seed,
+                    doubtful=ids,
+                    told=lambda _, done, of: bar(done, of),
                 )
             )
     except KeyboardInterrupt as error:
@@ -58,6 +72,14 @@ def repeat_command(spread: float, sample: float, seed: int, db: str | None, as_j
                 f"{name}: {figures['count']} measured again; off by {figures['median']:.1%} (median), "
                 f"{figures['p90']:.1%} (90th percentile)"
             )
+
+
+def _doubtful(path: str, ratio: float) -> frozenset[int]:
+    from tuneassist.research.doubt import doubtful_trials
+    from tuneassist.research.samples import load_dataset
+
+    with progress_bar("rebuilding programs") as bar:
+        return doubtful_trials(load_dataset(path, progress=bar), ratio)
 
 
 def _figures(ratios: list[float]) -> dict[str, Any]:

@@ -27,13 +27,14 @@ class Work:
     traces: tuple[str, ...]
     secs: tuple[float, ...]
     sources: tuple[str, ...]
+    ids: tuple[int, ...]
 
     def split(self, size: int) -> list[Work]:
         """The same in parts of at most so many trials."""
         return [
             replace(
                 self, traces=self.traces[i : i + size], secs=self.secs[i : i + size],
-                sources=self.sources[i : i + size],
+                sources=self.sources[i : i + size], ids=self.ids[i : i + size],
             )
             for i in range(0, len(self.traces), size)
         ]  # fmt: skip

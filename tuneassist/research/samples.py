@@ -50,6 +50,7 @@ class WorkloadSamples:
         secs: (n,) median seconds; nan for a failed trial.
         source: (n,) `random`, `stratified`, `search`, ...
         machine: Name of the machine that measured.
+        ids: (n,) of the trials, where they come from a store.
     """
 
     name: str
@@ -59,6 +60,7 @@ class WorkloadSamples:
     secs: npt.NDArray[np.float64]
     source: tuple[str, ...]
     machine: str
+    ids: tuple[int, ...] = ()
 
     @property
     def valid(self) -> npt.NDArray[np.bool_]:
@@ -78,6 +80,7 @@ class WorkloadSamples:
             seen=tuple(self.seen[i] for i in index),
             secs=self.secs[index],
             source=tuple(self.source[i] for i in index),
+            ids=tuple(self.ids[i] for i in index) if self.ids else (),
         )
 
     def measured(self) -> WorkloadSamples:
@@ -147,7 +150,7 @@ def _joined(path: str, sha256: str, works: Sequence[Work], rebuilt: Sequence[Reb
         samples = WorkloadSamples(
             work.name, work.op, work.key, tuple(made.seen[i] for i in usable),
             np.array([work.secs[i] for i in usable], dtype=np.float64),
-            tuple(work.sources[i] for i in usable), work.machine,
+            tuple(work.sources[i] for i in usable), work.machine, tuple(work.ids[i] for i in usable),
         )  # fmt: skip
         valid = int(samples.valid.sum())
         if valid < LEAST_VALID or np.ptp(samples.secs[samples.valid]) == 0:
@@ -197,7 +200,7 @@ def _works(database: Path, what: str) -> list[Work]:
 
 def _work(conn: sqlite3.Connection, group: sqlite3.Row, what: str) -> Work:
     trials = conn.execute(
-        "SELECT trials.status, trials.best_of, trials.trace_json, trials.source FROM trials"
+        "SELECT trials.id, trials.status, trials.best_of, trials.trace_json, trials.source FROM trials"
         " JOIN tasks ON tasks.id = trials.task_id JOIN runs ON runs.id = trials.run_id"
         " WHERE tasks.workload_id = ? AND runs.target_id = ? AND runs.machine_id = ?"
         " AND trials.status != 'duplicate' ORDER BY trials.id",
@@ -213,6 +216,7 @@ def _work(conn: sqlite3.Connection, group: sqlite3.Row, what: str) -> Work:
             for row in trials
         ),
         sources=tuple(row["source"] for row in trials),
+        ids=tuple(row["id"] for row in trials),
     )  # fmt: skip
 
 

@@ -50,11 +50,13 @@ class _Stored:
 
 def repeat_trials(
     store: SqliteStore, *, spread: float, sample: float, seed: int,
+    doubtful: frozenset[int] = frozenset(),
     told: Callable[[str, int, int], None] = lambda workload, done, of: None,
 ) -> Iterator[Repeated]:  # fmt: skip
     """Measure again the ok trials whose repeats disagree, and a sample of the others.
 
-    A disturbed trial takes over the new repeats if they agree better. Whatever the sample gives is only
+    A disturbed trial takes over the new repeats if they are faster: a disturbance makes a kernel look
+    slow, never fast. Whatever the sample gives is only
     told: it says how well an undisturbed measurement is reproduced.
 
     Args:
@@ -62,6 +64,7 @@ def repeat_trials(
         spread: Median over fastest repeat from which on a trial counts as disturbed.
         sample: Share of the others that is measured again.
         seed: Draws the sample.
+        doubtful: Ids of trials that count as disturbed, too.
         told: Told of each chunk that begins.
 
     Raises:
@@ -84,8 +87,10 @@ def repeat_trials(
         try:
             measurer = LocalMeasurer(workers, cores, Protocol(repeat=_REPEATS, shorten=False))
             for task_id, run_id, name, spec, mod_json, target_json in groups:
-                stored = _chosen(store, run_id, task_id, spread, sample, seed)
+                stored = _chosen(store, run_id, task_id, spread, sample, seed, doubtful)
                 jobs = _jobs(stored, mod_json, target_json)
+                if not jobs:
+                    continue
                 info = parse_workload(spec)
                 inputs = Path(scratch) / f"{task_id}.npz"
                 save_inputs(inputs, make_inputs(info, INPUT_SEED))
@@ -108,14 +113,20 @@ def repeat_trials(
 
 
 def _chosen(
-    store: SqliteStore, run_id: int, task_id: int, spread: float, sample: float, seed: int
+    store: SqliteStore,
+    run_id: int,
+    task_id: int,
+    spread: float,
+    sample: float,
+    seed: int,
+    doubtful: frozenset[int],
 ) -> list[_Stored]:
     random = np.random.default_rng([seed, task_id])
     chosen = []
     for trial in store.trials(run_id, task_id=task_id):
         if trial.status is not TrialStatus.OK or not trial.run_secs or trial.best_of is None:
             continue
-        disturbed = _spread(trial.run_secs) > spread
+        disturbed = _spread(trial.run_secs) > spread or trial.id in doubtful
         if disturbed or random.random() < sample:
             assert trial.id is not None
             chosen.append(_Stored(trial.id, trial.trace_json, trial.run_secs, trial.best_of, disturbed))
@@ -138,11 +149,11 @@ def _jobs(stored: Sequence[_Stored], mod_json: str, target_json: str) -> list[tu
 def _taken_over(store: SqliteStore, name: str, trial: _Stored, outcome: Outcome) -> Repeated | None:
     if outcome.run_secs is None or outcome.median_secs is None:
         return None
-    if trial.disturbed and _spread(outcome.run_secs) < _spread(trial.run_secs):
+    if trial.disturbed and outcome.median_secs < trial.best_of:
         store.update_measurement(trial.id, run_secs=outcome.run_secs, best_of=outcome.median_secs)
     return Repeated(trial.id, name, trial.disturbed, trial.best_of, outcome.median_secs)
 
 
 def _spread(run_secs: Sequence[float]) -> float:
-    """How far the median is above the fastest repeat: a disturbance makes a kernel slow, never fast."""
+    """How far the median is above the fastest repeat."""
     return float(np.median(run_secs)) / min(run_secs)
