@@ -8,12 +8,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tuneassist.config import assets_path
 from tuneassist.errors import UsageError
 from tuneassist.storage.faults import store_faults
-from tuneassist.storage.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from tuneassist.storage.sqlite import SqliteStore
 
 PRETRAINED = "pretrained"
 """Names the checkpoint that came with the installation."""
