@@ -104,8 +104,8 @@ def _load_relax(info: WorkloadInfo) -> LoadedModel:
         extents = list(shape) if shape is not None else None
         if extents is None or not all(isinstance(extent, tirx.IntImm) for extent in extents):
             raise UsageError(
-                f"{path}: the shape of {param.name_hint} is not constant: {param.ty}.",
+                f"{path}: the shape of {param.name} is not constant: {param.ty}.",
                 remedy="Tuning needs concrete shapes: bind them with relax.transform.BindSymbolicVars.",
             )
-        inputs.append(TensorSpec(param.name_hint, tuple(int(n) for n in extents), str(param.ty.dtype)))
+        inputs.append(TensorSpec(param.name, tuple(int(n) for n in extents), str(param.ty.dtype)))
     return LoadedModel(module, tuple(inputs))
