@@ -33,7 +33,7 @@ def test_everything_is_checked_and_this_machine_can_tune() -> None:
     assert {
         "python", "apache-tvm", "apache-tvm-ffi", "torch", "torch-geometric", "cores", "memory", "clock",
         "load", "environment", "fork", "save-json", "llvm", "cpu", "kernel", "noise", "peak", "pytorch",
-        "disk", "store",
+        "disk", "store", "cuda",
     } == set(checks)  # fmt: skip
     assert len(checks) == len(found["checks"])
     assert [check["id"] for check in found["checks"] if check["status"] == "error"] == []

@@ -225,6 +225,9 @@ class FakeCommands:
         self.answers = dict(answers or {})
         self.calls: list[tuple[str, ...]] = []
 
+    def close(self) -> None:
+        """Nothing runs."""
+
     def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
         self.calls.append(args)
         for words, answer in self.answers.items():

@@ -39,6 +39,12 @@ class LocalCommands:
 
     def __init__(self, db: Path) -> None:
         self._db = db
+        self._running: set[subprocess.Popen[str]] = set()
+
+    def close(self) -> None:
+        """End those that run: whoever waits for one would keep the app from ending."""
+        for process in tuple(self._running):
+            process.kill()
 
     def run(self, *args: str, timeout_secs: float = 120.0, ok_codes: Sequence[int] = (0,)) -> str:
         """Return stdout of `tuneassist ARGS`, on this database.
@@ -48,21 +54,27 @@ class LocalCommands:
         """
         command = module_command("tuneassist", *args)
         shown = f"tuneassist {' '.join(args)}"
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            errors="replace", env={**os.environ, "TUNEASSIST_DB": str(self._db.absolute())},
+        )  # fmt: skip
+        self._running.add(process)
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, errors="replace", timeout=timeout_secs, check=False,
-                stdin=subprocess.DEVNULL, env={**os.environ, "TUNEASSIST_DB": str(self._db.absolute())},
-            )  # fmt: skip
+            stdout, stderr = process.communicate(timeout=timeout_secs)
         except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.communicate()
             raise MachineError(
                 f"`{shown}` took more than {timeout_secs:.0f} s and was ended.",
                 remedy="Run it in a shell to see what keeps it.",
             ) from error
-        if done.returncode not in ok_codes:
-            kind = BY_EXIT_CODE.get(done.returncode, TuneAssistError)
-            said = (done.stderr.strip() or done.stdout.strip())[-4000:]
-            raise kind(f"`{shown}` failed (exit {done.returncode}).", remedy=said)
-        return done.stdout
+        finally:
+            self._running.discard(process)
+        if process.returncode not in ok_codes:
+            kind = BY_EXIT_CODE.get(process.returncode, TuneAssistError)
+            said = (stderr.strip() or stdout.strip())[-4000:]
+            raise kind(f"`{shown}` failed (exit {process.returncode}).", remedy=said)
+        return stdout
 
 
 class LocalCatalogue:

@@ -73,6 +73,10 @@ class TuneAssistApp(App[int]):
             self.set_timer(TICK_SECS, self.collector.take_over)  # once the first screen is there
             self.set_interval(TICK_SECS, self.collector.tick)
 
+    def on_unmount(self) -> None:
+        """Wait for no subcommand that still runs."""
+        self.services.commands.close()
+
     async def on_event(self, event: events.Event) -> None:
         """Notice that the user is there."""
         if self.collector is not None and isinstance(event, events.InputEvent):

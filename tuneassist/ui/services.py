@@ -113,6 +113,10 @@ class Commands(Protocol):
         """Return stdout. Raises the `TuneAssistError` of any other exit code, with the command's words."""
         ...
 
+    def close(self) -> None:
+        """End those that run; whoever waits for one gets its error."""
+        ...
+
 
 class Catalogue(Protocol):
     """Workloads and targets, known without TVM."""
