@@ -13,7 +13,13 @@ from tuneassist.commands._history_print import print_table, reports_errors
 from tuneassist.commands._options import db_option, json_option, print_json
 from tuneassist.commands._progress import make_progress
 from tuneassist.config import database_path
-from tuneassist.errors import BY_EXIT_CODE, MachineError, RunInterruptedError, TuneAssistError
+from tuneassist.errors import (
+    BY_EXIT_CODE,
+    MachineError,
+    NoMeasurementError,
+    RunInterruptedError,
+    TuneAssistError,
+)
 from tuneassist.records import RunSettings, RunStatus
 from tuneassist.session import EngineSession
 from tuneassist.storage.collected import Collected, collected_runs
@@ -133,5 +139,5 @@ def _engine(settings: RunSettings, resume: int | None, db: Path, *, quiet: bool)
             "Collecting was interrupted; what was measured is kept.",
             remedy="Give the same command again to go on.",
         )
-    if ended.exit_code and ended.exit_code != 4:
+    if ended.exit_code not in (0, NoMeasurementError.exit_code):
         raise BY_EXIT_CODE.get(ended.exit_code, TuneAssistError)(ended.error or "", remedy=ended.remedy)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tuneassist.cost_model.base import Array, Ranker
+from tuneassist.cost_model.registry import COPIES, MODULE_KINDS, row_ranker
 from tuneassist.cost_model.replay import Examples
 from tuneassist.cost_model.stack import StackedRanker
 from tuneassist.cost_model.transfer import MeanRanker, TransferredRanker
@@ -20,7 +21,6 @@ BASES = ("gnn", "gcn", "mlp", "tree", "context-relation", "per-store", "estimate
 EPOCHS = 14
 _WIDTH = 64
 _TREES = 250
-COPIES = 3
 
 
 class FixedRanker:
@@ -71,9 +71,7 @@ def base_ranker(
     """
     if kind in ("estimate", "random"):
         return FixedRanker(kind, seed=seed)
-    if kind in ("context-relation", "per-store"):
-        from tuneassist.cost_model.registry import row_ranker
-
+    if kind in MODULE_KINDS:
         return row_ranker(kind, seed, threads)
     if kind == "tree":
         from tuneassist.cost_model.tree import TreeRanker
@@ -106,14 +104,18 @@ def _network(kind: str, seed: int, threads: int, epochs: int, fields: dict[str, 
 def transferable(kind: str, *, seed: int = 0, threads: int = 1, epochs: int = EPOCHS) -> TransferredRanker:
     """A base of that kind, untrained as yet, with what learns on top of it within a run."""
     base = base_ranker(kind, seed=seed, threads=threads, epochs=epochs)
-    return TransferredRanker(base, StackedRanker(kind, [residual_maker(kind, seed, threads)], copies=COPIES))
+    return learning_on(base, seed=seed, threads=threads)
 
 
-def residual_maker(kind: str, seed: int, threads: int) -> Any:
+def learning_on(base: Ranker, *, seed: int, threads: int = 1) -> TransferredRanker:
+    """A base, trained or to be trained, with what learns on top of it within a run."""
+    residual = StackedRanker(base.kind, [_residual_maker(base.kind, seed, threads)], copies=COPIES)
+    return TransferredRanker(base, residual)
+
+
+def _residual_maker(kind: str, seed: int, threads: int) -> Any:
     """What makes copy number i of that which learns on top of a base."""
-    if kind in ("context-relation", "per-store"):
-        from tuneassist.cost_model.registry import row_ranker
-
+    if kind in MODULE_KINDS:
         return lambda copy: row_ranker(kind, seed + copy, threads)
     from tuneassist.cost_model.tree import TreeRanker
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -69,8 +69,6 @@ class NetworkRanker:
         self._fits = 0
         self.watch: Watch | None = None
         """Follows trainings, if set."""
-        self.finish: Callable[[], None] = lambda: None
-        """Called after each training."""
         self._scaled = False
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -105,7 +103,8 @@ class NetworkRanker:
     def fit(self, examples: Examples, *, budget_secs: float) -> None:
         """Train on from the weights as they are."""
         if not self._scaled and examples.graphs:
-            self.network.standardise(torch.from_numpy(np.concatenate([g.features for g in examples.graphs])))
+            features = torch.from_numpy(np.concatenate([g.features for g in examples.graphs]))
+            self.network.standardise(features.to(self.network.device))
             self._scaled = True
         self._fits += 1
         train(
@@ -116,7 +115,8 @@ class NetworkRanker:
             seed=self._seed + 7919 * self._fits,
             watch=self.watch,
         )
-        self.finish()
+        if self.watch is not None:
+            self.watch.finish()
 
     def state(self) -> dict[str, npt.NDArray[np.generic]]:
         """The weights as plain arrays."""

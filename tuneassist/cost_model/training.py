@@ -56,6 +56,10 @@ class Watch(Protocol):
         """Told after epoch `number` (1, 2, ...) and its mean loss; returns whether to stop."""
         ...
 
+    def finish(self) -> None:
+        """Told once, by the ranker, after the training."""
+        ...
+
 
 def train(
     network: AstNetwork,

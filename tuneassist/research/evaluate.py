@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tuneassist.cost_model.base import Ranker
-from tuneassist.cost_model.bases import COPIES, residual_maker
+from tuneassist.cost_model.bases import learning_on
 from tuneassist.cost_model.learned import LearnedCostModel
 from tuneassist.cost_model.metrics import by_component, evaluate
 from tuneassist.cost_model.mixture import fit_mixture
 from tuneassist.cost_model.replay import Examples, Replay
-from tuneassist.cost_model.stack import StackedRanker
-from tuneassist.cost_model.transfer import TransferredRanker
 from tuneassist.errors import UsageError
 from tuneassist.research.folds import Fold
 from tuneassist.research.samples import WorkloadSamples
@@ -104,9 +102,7 @@ def judge(
 def _predict(
     base: Ranker, level: float, seen: WorkloadSamples, left: WorkloadSamples, seed: int
 ) -> npt.NDArray[np.float64]:
-    kind = "tree" if base.kind not in ("context-relation", "per-store") else base.kind
-    residual = StackedRanker(base.kind, [residual_maker(kind, seed, 1)], copies=COPIES)
-    model = LearnedCostModel(TransferredRanker(base, residual), level=level)
+    model = LearnedCostModel(learning_on(base, seed=seed), level=level)
     if len(seen.secs):
         model.update(seen.key, seen.seen, seen.secs, budget_secs=NO_LIMIT_SECS)
     return model.predict(left.key, left.seen).secs

@@ -41,7 +41,6 @@ class Trained:
     metrics: dict[str, float | None]
     """Means over workloads, on every tenth trial of each, which was not trained on."""
     trials: int
-    workloads: int
 
 
 class _Resumable:
@@ -73,9 +72,8 @@ class _Resumable:
     def epoch(self, number: int, loss: float) -> bool:
         kept = held_out_loss(self._network, self._kept, self._settings)
         if kept < self._best_loss:
-            self._best, self._best_loss, self._since_better = (
-                copy.deepcopy(self._network.state_dict()), kept, 0,
-            )  # fmt: skip
+            self._best = copy.deepcopy(self._network.state_dict())
+            self._best_loss, self._since_better = kept, 0
         else:
             self._since_better += 1
         self._told(number, loss, kept)
@@ -140,13 +138,13 @@ def train(
         watch = _Resumable(examples(kept), network.training, path, identity, told)
         if torch.cuda.is_available():
             network.network.to("cuda")
-        network.watch, network.finish = watch, watch.finish
+        network.watch = watch
     ranker.base.fit(examples(known), budget_secs=NO_LIMIT_SECS)
     for network in _networks(ranker.base):
         network.network.to("cpu")
         network.watch = None
     model = LearnedCostModel(ranker, level=common_level(ranker.base, known))
-    return Trained(model, _metrics(model, kept), data.samples, len(data.workloads))
+    return Trained(model, _metrics(model, kept), data.samples)
 
 
 def describe(trained: Trained, data: DataSet, path: Path, *, seed: int, trained_on: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ class ModelLoader:
 
     def __init__(self, kind: str, *, seed: int, threads: int, checkpoint: Path | None = None) -> None:
         self._kind = kind
-        self._checkpoint = checkpoint if checkpoint is not None or not Path(kind).is_file() else Path(kind)
+        self._checkpoint = checkpoint or (Path(kind) if Path(kind).is_file() else None)
         self._seed = seed
         self._threads = threads
         self._model: CostModel | None = None
