@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tuneassist.tuning.inputs import save_inputs
 from tuneassist.tuning.measuring import Job
+from tuneassist.tuning.workers import Workers
 from tuneassist.tvm_api import IRModule, module_to_text, te, tirx
 
 EXTENT = 16
@@ -58,3 +63,15 @@ _MODULES: dict[str, Callable[[], IRModule]] = {
     "nan": lambda: _elementwise(lambda x: te.sqrt(-1.0 - x)),
     "hungry": _hungry,
 }
+
+
+@contextmanager
+def workers(folder: Path) -> Iterator[Workers]:
+    """A zygote on all cores of this process whose candidates take the inputs of these kernels."""
+    save_inputs(folder / "inputs.npz", inputs())
+    started = Workers("llvm", tuple(sorted(os.sched_getaffinity(0))), folder / "log")
+    started.start()
+    started.wait_ready()
+    started.set_inputs(folder / "inputs.npz")
+    yield started
+    started.stop()

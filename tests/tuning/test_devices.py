@@ -19,7 +19,6 @@ from farm_tools import KEY, Farm, farm_of
 from tuneassist.errors import MachineError
 from tuneassist.records import TrialStatus
 from tuneassist.tuning.farm import FarmMeasurer
-from tuneassist.tuning.inputs import save_inputs
 from tuneassist.tuning.measuring import Limits, Outcome, Protocol
 from tuneassist.tuning.roster import Roster
 from tuneassist.tuning.workers import Workers
@@ -33,14 +32,8 @@ NO_SUCH_CPU = '{"kind": "llvm", "mcpu": "bdver2", "num-cores": 1}'
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    folder = tmp_path_factory.mktemp("zygote")
-    save_inputs(folder / "inputs.npz", fault_kernels.inputs())
-    workers = Workers("llvm", tuple(sorted(os.sched_getaffinity(0))), folder / "log")
-    workers.start()
-    workers.wait_ready()
-    workers.set_inputs(folder / "inputs.npz")
-    yield workers
-    workers.stop()
+    with fault_kernels.workers(tmp_path_factory.mktemp("zygote")) as workers:
+        yield workers
 
 
 @pytest.fixture(scope="module")

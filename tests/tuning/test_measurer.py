@@ -19,7 +19,6 @@ from farm_tools import KEY, Farm, farm_of
 
 from tuneassist.records import TrialStatus
 from tuneassist.tuning.farm import FarmMeasurer
-from tuneassist.tuning.inputs import save_inputs
 from tuneassist.tuning.measurer import LocalMeasurer
 from tuneassist.tuning.measuring import Job, Limits, Measurer, Outcome, Protocol
 from tuneassist.tuning.roster import Roster
@@ -33,14 +32,8 @@ MakeMeasurer = Callable[..., Measurer]
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workers]:
-    folder = tmp_path_factory.mktemp("zygote")
-    save_inputs(folder / "inputs.npz", fault_kernels.inputs())
-    workers = Workers("llvm", tuple(sorted(os.sched_getaffinity(0))), folder / "log")
-    workers.start()
-    workers.wait_ready()
-    workers.set_inputs(folder / "inputs.npz")
-    yield workers
-    workers.stop()
+    with fault_kernels.workers(tmp_path_factory.mktemp("zygote")) as workers:
+        yield workers
 
 
 @pytest.fixture(scope="module")
